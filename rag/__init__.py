@@ -1,0 +1,1 @@
+"""Fichero: cited answers from a box of Markdown cards."""

@@ -1,0 +1,5 @@
+"""Markdown files to cards: every fault of every file is found and named."""
+
+from rag.cards.reading import LANGUAGES, PARSER_VERSION, CardFolder, read_cards, slug
+
+__all__ = ["LANGUAGES", "PARSER_VERSION", "CardFolder", "read_cards", "slug"]

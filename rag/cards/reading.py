@@ -1,0 +1,237 @@
+"""Reads the files of a folder into cards."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from rag.cards.body import clean_line, normalise_text, remove_comments
+from rag.cards.front_matter import FrontMatterInvalid, Value, parse_front_matter, split_front_matter
+from rag.errors import Fault
+from rag.records import PUBLIC_GROUP, Card
+
+PARSER_VERSION = 1
+"""Raise it when the same file would give another card."""
+CARD_LIMIT_BYTES = 1_048_576
+LANGUAGES = ("es", "en")
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
+_GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_KEYS = ("id", "title", "language", "topics", "license", "source", "accessed_at", "acl")
+
+
+@dataclass(frozen=True, slots=True)
+class CardFolder:
+    """The cards of a folder, in order of id, with what is wrong and what is only worth saying."""
+
+    cards: tuple[Card, ...]
+    faults: tuple[Fault, ...]
+    """A file with a fault gives no card; two files of one id give none."""
+    notices: tuple[Fault, ...]
+    file_count: int
+
+
+def read_cards(cards_dir: Path, *, plain_markdown: bool = False) -> CardFolder:
+    """
+    Read every ``*.md`` file below a folder, hidden ones left out.
+
+    ``plain_markdown`` says that files without front matter are public cards; else each is a fault, as its access rules
+    cannot be known.
+    """
+    found: list[tuple[str, Card, int]] = []
+    faults: list[Fault] = []
+    notices: list[Fault] = []
+    paths = list(_markdown_files(cards_dir))
+    for path in paths:
+        reader = _Reader(path.relative_to(cards_dir).as_posix())
+        card = reader.read(path, plain_markdown=plain_markdown)
+        faults += reader.faults
+        notices += reader.notices
+        if card:
+            found.append((reader.file, card, reader.id_line))
+    cards, repeated = _unique(found)
+    return CardFolder(
+        cards=tuple(sorted(cards, key=lambda card: card.card_id)),
+        faults=tuple(sorted(faults + repeated, key=lambda fault: (fault.file, fault.line))),
+        notices=tuple(notices),
+        file_count=len(paths),
+    )
+
+
+def slug(relative_path: str) -> str:
+    """The id of a file that names none: its path without ``.md``, accents folded, lower case, hyphens."""
+    folded = unicodedata.normalize("NFKD", relative_path.removesuffix(".md"))
+    plain = "".join(letter for letter in folded if not unicodedata.combining(letter)).lower()
+    words = "".join(letter if letter.isascii() and letter.isalnum() else " " for letter in plain).split()
+    return "-".join(words)[:80].rstrip("-")
+
+
+def _markdown_files(cards_dir: Path) -> Iterator[Path]:
+    for path in sorted(cards_dir.rglob("*.md")):
+        hidden = any(part.startswith(".") for part in path.relative_to(cards_dir).parts)
+        if path.is_file() and not hidden:
+            yield path
+
+
+def _unique(found: list[tuple[str, Card, int]]) -> tuple[list[Card], list[Fault]]:
+    by_id: dict[str, list[tuple[str, Card, int]]] = {}
+    for entry in found:
+        by_id.setdefault(entry[1].card_id, []).append(entry)
+    cards = [entries[0][1] for entries in by_id.values() if len(entries) == 1]
+    faults = [
+        Fault(file, line, f"the id {card_id!r} is also that of {_others(file, entries)}; give each card its own id")
+        for card_id, entries in by_id.items()
+        if len(entries) > 1
+        for file, _, line in entries
+    ]
+    return cards, faults
+
+
+def _others(file: str, entries: list[tuple[str, Card, int]]) -> str:
+    return ", ".join(other for other, _, _ in entries if other != file)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one file, and collects what is wrong with it instead of stopping at the first fault."""
+
+    file: str
+    faults: list[Fault] = field(default_factory=list)
+    notices: list[Fault] = field(default_factory=list)
+    id_line: int = 1
+
+    def read(self, path: Path, *, plain_markdown: bool) -> Card | None:
+        text = self._decode(path)
+        if text is None:
+            return None
+        try:
+            parts = split_front_matter(text)
+            values = parse_front_matter(parts[0]) if parts else {}
+        except FrontMatterInvalid as error:
+            self._fault(error.line, error.message)
+            return None
+        if parts is None and not plain_markdown:
+            self._fault(1, "there is no front matter, so its access rules cannot be known; begin the file with ---, a line title: ..., and ---")
+            return None
+        body = parts[1] if parts else text
+        card = self._card(values, remove_comments(body).strip("\n"), named=parts is not None)
+        if not self.faults and not card.text.strip():
+            self.notices.append(Fault(self.file, 1, "the card has no text: it is listed, but no answer can cite it"))
+        return None if self.faults else card
+
+    def _card(self, values: dict[str, Value], body: str, *, named: bool) -> Card:
+        self._check_keys(values)
+        return Card(
+            card_id=self._card_id(values),
+            title=self._title(values, body, named=named),
+            text=body,
+            language=self._language(values),
+            topics=tuple(dict.fromkeys(self._list(values, "topics"))),
+            license=self._text(values, "license"),
+            source=self._text(values, "source"),
+            accessed_at=self._date(values),
+            acl=self._acl(values),
+        )
+
+    def _fault(self, line: int, message: str) -> None:
+        self.faults.append(Fault(self.file, line, message))
+
+    def _decode(self, path: Path) -> str | None:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            self._fault(1, f"the file cannot be read: {error.strerror}")
+            return None
+        if len(data) > CARD_LIMIT_BYTES:
+            self._fault(1, f"the file has {len(data):,} bytes; a card has at most {CARD_LIMIT_BYTES:,}. Split it")
+            return None
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            self._fault(line, f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
+            return None
+        if "\0" in text:
+            self._fault(text.count("\n", 0, text.index("\0")) + 1, "there is a NUL character; remove it")
+            return None
+        return normalise_text(text)
+
+    def _check_keys(self, values: dict[str, Value]) -> None:
+        for key, value in values.items():
+            if key in _KEYS:
+                continue
+            # a slip in `acl` would publish a private card, so what looks like a known key must be that key
+            near = difflib.get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.7)
+            if near:
+                self._fault(value.line, f"the key {key!r} is unknown; write {near[0]!r} if that is meant, or rename it")
+            else:
+                self.notices.append(Fault(self.file, value.line, f"the key {key!r} is not used"))
+
+    def _text(self, values: dict[str, Value], key: str) -> str | None:
+        value = values.get(key)
+        if value is None or value.content is None:
+            return None
+        if not isinstance(value.content, str):
+            self._fault(value.line, f"{key} is a list; write one text")
+            return None
+        return clean_line(value.content) or None
+
+    def _list(self, values: dict[str, Value], key: str) -> list[str]:
+        value = values.get(key)
+        if value is None or value.content is None:
+            return []
+        items = value.content if isinstance(value.content, list) else value.content.split(",")
+        return [text for item in items if (text := clean_line(item))]
+
+    def _card_id(self, values: dict[str, Value]) -> str:
+        explicit = self._text(values, "id")
+        self.id_line = values["id"].line if explicit else 1
+        card_id = explicit or slug(self.file)
+        if not _ID.fullmatch(card_id) or card_id.endswith(".md"):
+            rule = "lower-case ASCII letters, digits, . _ and -, at most 80, not ending in .md"
+            self._fault(self.id_line, f"the id {card_id!r} cannot be used; write id: with {rule}")
+        return card_id
+
+    def _title(self, values: dict[str, Value], body: str, *, named: bool) -> str:
+        title = self._text(values, "title")
+        if title:
+            return title
+        if named:
+            self._fault(values["title"].line if "title" in values else 1, "there is no title; add a line title: ...")
+        heading = next((line[2:].strip() for line in body.split("\n") if line.startswith("# ")), "")
+        return heading or Path(self.file).stem
+
+    def _language(self, values: dict[str, Value]) -> str:
+        language = self._text(values, "language") or LANGUAGES[0]
+        if language not in LANGUAGES:
+            known = " or ".join(LANGUAGES)
+            self._fault(values["language"].line, f"the language {language!r} is not known; write {known}")
+        return language
+
+    def _date(self, values: dict[str, Value]) -> str | None:
+        text = self._text(values, "accessed_at")
+        if text is None:
+            return None
+        try:
+            if len(text) != len("2026-11-30"):
+                raise ValueError
+            date.fromisoformat(text)
+        except ValueError:
+            self._fault(values["accessed_at"].line, f"accessed_at is {text!r}, which is no date; write it as YYYY-MM-DD")
+        return text
+
+    def _acl(self, values: dict[str, Value]) -> tuple[str, ...]:
+        if "acl" not in values:
+            return (PUBLIC_GROUP,)
+        groups, line = self._list(values, "acl"), values["acl"].line
+        if not groups:
+            self._fault(line, f"acl names no group, so nobody could read the card; write acl: [{PUBLIC_GROUP}] or name groups")
+        for group in groups:
+            if not _GROUP.fullmatch(group):
+                self._fault(line, f"the group {group!r} cannot be used; write lower-case ASCII letters, digits, . _ and -")
+        return tuple(sorted(set(groups)))

@@ -1,0 +1,70 @@
+"""One root error, and one child for each different reaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class RagError(Exception):
+    """Anything this project refuses, with a message that says what, where and the remedy."""
+
+
+class SettingsInvalid(RagError):
+    """A setting is unknown or has a value that cannot be used."""
+
+
+class IndexMissing(RagError):
+    """There is no index where the settings say one should be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"No index at {path}. Build one with: make ingest")
+        self.path = path
+
+
+class IndexUnusable(RagError):
+    """The index is damaged, or was made by another model or format."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"The index at {path} cannot be used: {what}. Rebuild it with: make ingest-clean")
+        self.path = path
+
+
+class ModelMissing(RagError):
+    """There is no embedding model where the settings say one should be."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"No embedding model at {path}. Make one with: make model")
+        self.path = path
+
+
+class ModelUnusable(RagError):
+    """The model folder is damaged or gives other vectors than it should."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"The model at {path} cannot be used: {what}. Remove the folder and run: make model")
+        self.path = path
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one card file."""
+
+    file: str
+    """Path below the cards folder."""
+    line: int
+    """Counted from 1."""
+    message: str
+    """What, the value, the remedy."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+class CardsInvalid(RagError):
+    """At least one card cannot be read; every fault of every file is listed."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("\n".join(str(fault) for fault in faults))
+        self.faults = tuple(faults)

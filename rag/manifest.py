@@ -1,0 +1,121 @@
+"""What a build says of itself, and the one file that names the build in use."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rag.errors import IndexMissing, IndexUnusable
+
+INDEX_FORMAT = 1
+"""Raise it when an index written before could not be read any more."""
+MANIFEST_FILE, CURRENT_FILE = "manifest.json", "CURRENT"
+CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE = "chroma", "sentences", "reference.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that shaped a build, its counts and its calibrated gate."""
+
+    build_id: str
+    index_format: int
+    model_name: str
+    model_fingerprint: str
+    dimension: int
+    chunker: Mapping[str, int]
+    parser_version: int
+    context_version: str
+    sentences_version: int
+    reference_version: int
+    chromadb_version: str
+    card_hashes: Mapping[str, str]
+    """Card id → hash of everything in the card."""
+    counts: Mapping[str, int]
+    gate: Mapping[str, float]
+    """``threshold`` is a cosine; ``quantile`` of the ``questions`` unrelated ones stay below it."""
+    files: Mapping[str, str]
+    """Path below the build → SHA-256."""
+
+
+def write_manifest(build_dir: Path, manifest: Manifest) -> None:
+    """Write the manifest into a build."""
+    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
+    (build_dir / MANIFEST_FILE).write_text(text + "\n", "utf-8")
+
+
+def read_manifest(build_dir: Path) -> Manifest:
+    """
+    Read the manifest of a build, without checking its files.
+
+    Raises:
+        IndexMissing: there is none.
+        IndexUnusable: it cannot be read, or is of another format.
+    """
+    try:
+        found: dict[str, Any] = json.loads((build_dir / MANIFEST_FILE).read_text("utf-8"))
+        if found["index_format"] != INDEX_FORMAT:
+            what = f"its format is {found['index_format']}, this version reads {INDEX_FORMAT}"
+            raise IndexUnusable(build_dir, what)
+        return Manifest(**found)
+    except FileNotFoundError as error:
+        raise IndexMissing(build_dir) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise IndexUnusable(build_dir, f"{MANIFEST_FILE} cannot be read: {error!r}") from error
+
+
+def check_files(build_dir: Path, manifest: Manifest) -> None:
+    """
+    Check that a build holds the files of its manifest, unchanged.
+
+    Raises:
+        IndexUnusable: one is missing or differs; names it.
+    """
+    for name, wanted in sorted(manifest.files.items()):
+        try:
+            found = _sha256(build_dir / name)
+        except OSError as error:
+            raise IndexUnusable(build_dir, f"{name} cannot be read: {error.strerror}") from error
+        if found != wanted:
+            raise IndexUnusable(build_dir, f"{name} is not the file that was built")
+
+
+def file_hashes(build_dir: Path) -> dict[str, str]:
+    """The hashes of all files of a build but the manifest, by path below it."""
+    files = sorted(path for path in build_dir.rglob("*") if path.is_file() and path.name != MANIFEST_FILE)
+    return {path.relative_to(build_dir).as_posix(): _sha256(path) for path in files}
+
+
+def current_build(index_dir: Path) -> Path:
+    """
+    The folder of the build in use.
+
+    Raises:
+        IndexMissing: no build is in use.
+        IndexUnusable: CURRENT names no build of this folder.
+    """
+    try:
+        name = (index_dir / CURRENT_FILE).read_text("utf-8").strip()
+    except FileNotFoundError as error:
+        raise IndexMissing(index_dir) from error
+    except (OSError, ValueError) as error:
+        raise IndexUnusable(index_dir, f"{CURRENT_FILE} cannot be read: {error}") from error
+    if not name.isalnum() or not (index_dir / name).is_dir():
+        raise IndexUnusable(index_dir, f"{CURRENT_FILE} names {name[:40]!r}, which is not there")
+    return index_dir / name
+
+
+def use_build(index_dir: Path, build_id: str) -> None:
+    """Make a build the one in use, by rename, so that readers see the old name or the new one."""
+    fresh = index_dir / f".{CURRENT_FILE}.{os.getpid()}"
+    fresh.write_text(build_id + "\n", "utf-8")
+    fresh.replace(index_dir / CURRENT_FILE)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Turn packaged multilingual-e5 weights into the ONNX folder that the service loads."""

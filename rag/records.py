@@ -1,0 +1,226 @@
+"""The frozen records that flow through the build line and the answer line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PUBLIC_GROUP = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One Markdown file: the parent document, the unit that is cited."""
+
+    card_id: str
+    title: str
+    text: str
+    """The body, normalised once (NFC, LF, no invisible marks); every offset counts its code points."""
+    language: str
+    topics: tuple[str, ...]
+    license: str | None
+    source: str | None
+    accessed_at: str | None
+    """ISO date."""
+    acl: tuple[str, ...]
+    """Sorted groups; empty means nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A contiguous span of a card's text: ``card.text[start:end] == chunk.text``."""
+
+    card_id: str
+    chunk_index: int
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk with the context that helps to find it. Only ``chunk_original`` may be quoted or shown."""
+
+    chunk_id: str
+    document_id: str
+    chunk_original: str
+    context: str
+    text_indexed: str
+    acl_version: str
+    context_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stored chunk as it goes into the store of record and comes back, less its vector."""
+
+    row_id: str
+    chunk_index: int
+    start: int
+    end: int
+    text_indexed: str
+    card: Card
+    acl_version: str
+    context_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a card's text, in code points: ``text[start:end]``."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The best chunk of a card for one question."""
+
+    card: Card
+    chunk_index: int
+    start: int
+    end: int
+    cosine: float
+    """Of the chunk and the question."""
+    score: float
+    """What hits are ordered by: higher is better, comparable within one question only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence of a card, compared with one question."""
+
+    span: Span
+    cosine: float
+    score: float
+    """As of a ``Hit``: free of the language both are in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A card retrieved for one question, with its best chunk and its sentences: what the answerer sees."""
+
+    card: Card
+    chunk_index: int
+    start: int
+    end: int
+    score: float
+    """The cosine of the best chunk: what the gate reads."""
+    rank_score: float
+    """The best chunk's score plus the best sentence's: what the order goes by."""
+    sentences: tuple[ScoredSentence, ...]
+    """In reading order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What one question found among the cards its caller may see."""
+
+    language: str
+    """Of the question."""
+    passages: tuple[Passage, ...]
+    """Best first, one a card, at most ``top_k``."""
+    best_score: float | None
+    """The highest cosine among the passages."""
+    threshold: float
+    passed: bool
+    """False when the best score is below the threshold, or there was nothing to score."""
+    embed_ms: float
+    search_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote and its place in the card: ``card.text[start:end] == quote`` when the verdict is ``valid``."""
+
+    number: int
+    card_id: str
+    title: str
+    url: str
+    language: str
+    license: str | None
+    source: str | None
+    accessed_at: str | None
+    quote: str
+    start: int
+    end: int
+    score: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextSegment:
+    """A piece of the answer's text in its own language."""
+
+    text: str
+    language: str
+    type: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class CitationSegment:
+    """The place of a citation in the answer; ``citation`` counts from 0 in ``citations``."""
+
+    citation: int
+    number: int
+    card_id: str
+    type: str = "citation"
+
+
+@dataclass(frozen=True, slots=True)
+class CardLink:
+    """A card named, not quoted."""
+
+    card_id: str
+    title: str
+    url: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedCard:
+    """A card that the question found, best first."""
+
+    card_id: str
+    title: str
+    url: str
+    language: str
+    score: float
+    rank_score: float
+    chunk_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no answer, and the nearest cards this caller may see."""
+
+    reason: str
+    """``below_threshold``, ``no_cards`` or ``no_evidence``."""
+    best_score: float | None
+    threshold: float
+    nearest: tuple[CardLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer object of the HTTP contract."""
+
+    request_id: str
+    question: str
+    answer: str
+    """The text with a marker ``[cite:card-id]`` after each quote; empty in a refusal."""
+    segments: tuple[TextSegment | CitationSegment, ...]
+    language: str
+    """The language of the question."""
+    mode: str
+    degraded: bool
+    degraded_reason: str | None
+    refusal: Refusal | None
+    citations: tuple[Citation, ...]
+    retrieved: tuple[RetrievedCard, ...]
+    index_version: str
+    timings_ms: dict[str, float]
+
+
+def card_url(card_id: str) -> str:
+    """The path of a card on this service."""
+    return f"/cards/{card_id}"

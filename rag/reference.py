@@ -1,0 +1,128 @@
+"""Questions that have nothing to do with any box of cards, and what they say about a model and an index.
+
+They answer two things at build time. How close does an unrelated question come: that is where the gate stands. And
+where does a language lie in the model's space: e5 puts a question nearer to text of its own language, whatever it is
+about, and ranking has to take that out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+REFERENCE_VERSION = 1
+"""Raise it when the questions or what is made of them changes."""
+GATE_QUANTILE = 0.95
+"""The gate stands where this share of unrelated questions stays out."""
+PRIOR_ROWS = 10
+"""The generic mean of a language counts as much as this many rows."""
+COSINE_WEIGHT = 2.0
+"""Of the cosine's lead over an unrelated question, beside the centred cosine."""
+
+_TINY = 1e-6
+_QUESTIONS_FILE = Path(__file__).with_name("reference_questions.txt")
+
+Vectors = NDArray[np.float32]
+
+
+def reference_questions() -> dict[str, list[str]]:
+    """The questions by language."""
+    questions: dict[str, list[str]] = {}
+    language = ""
+    for line in _QUESTIONS_FILE.read_text("utf-8").splitlines():
+        if line.startswith("# "):
+            language = line[2:].strip()
+        elif line.strip():
+            questions.setdefault(language, []).append(line.strip())
+    return questions
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Mean vectors of the reference questions by language, (d,) float32: as questions, and as passages."""
+
+    as_questions: Mapping[str, Vectors]
+    as_passages: Mapping[str, Vectors]
+
+    def write(self, path: Path) -> None:
+        """Write into an ``.npz`` file."""
+        arrays = {f"question_{name}": vector for name, vector in self.as_questions.items()}
+        arrays |= {f"passage_{name}": vector for name, vector in self.as_passages.items()}
+        np.savez(path, allow_pickle=False, **arrays)
+
+
+def open_reference(path: Path) -> Reference:
+    """
+    Read what ``Reference.write`` wrote.
+
+    Raises:
+        OSError, ValueError: the file is missing or damaged.
+    """
+    with np.load(path) as arrays:
+        names = {name.partition("_")[2] for name in arrays.files}
+        return Reference(
+            {name: arrays[f"question_{name}"] for name in names},
+            {name: arrays[f"passage_{name}"] for name in names},
+        )
+
+
+class LanguageCentring:
+    """
+    Scores that do not favour the language of the question.
+
+    For a question q in language a and a vector v in language b, with m(b) the mean of the public rows of b and r(a)
+    that of unrelated questions in a:
+
+        score = cos(v - m(b), q - r(a)) + 2 (v·q - m(b)·r(a))
+
+    The first term compares what is special about both; the second is the cosine's lead over an unrelated question.
+    Only public rows enter the means, so that hidden cards change nothing for those who may not see them.
+    """
+
+    def __init__(self, matrix: Vectors, languages: Sequence[str], public: Sequence[bool], reference: Reference) -> None:
+        """``matrix`` is (n, d) float32; ``languages`` and ``public`` tell of its rows."""
+        named, counted = np.asarray(languages), np.asarray(public, bool)
+        self._numbers = {name: number for number, name in enumerate(sorted(reference.as_passages))}
+        self._means = np.stack(
+            [_mean(matrix[(named == name) & counted], reference.as_passages[name]) for name in self._numbers]
+        )
+        self._squares = np.einsum("ld,ld->l", self._means, self._means)
+        self._centres = reference.as_questions
+
+    def number(self, language: str) -> int:
+        """The number by which ``compare`` knows a language."""
+        return self._numbers[language]
+
+    def compare(
+        self, vectors: Vectors, languages: NDArray[np.intp], question: Vectors, language: str
+    ) -> tuple[Vectors, Vectors]:
+        """
+        Cosines and scores, each (n,) float32, of a question with vectors, (n, d) float32, all of unit length.
+
+        ``languages`` holds the number of each vector's language, ``language`` is the question's.
+        """
+        centre = self._centres[language]
+        # one product reads the vectors once
+        dots = vectors @ np.stack([question, centre, *self._means]).T
+        cosines, to_centre = dots[:, 0], dots[:, 1]
+        to_mean = dots[np.arange(len(vectors)), 2 + languages]
+        level, offset = self._means @ centre, self._means @ question
+        apart = np.sqrt(np.maximum(1.0 - 2.0 * to_mean + self._squares[languages], _TINY))
+        length = max(float(np.linalg.norm(question - centre)), _TINY)
+        centred = (cosines - to_centre - offset[languages] + level[languages]) / (apart * np.float32(length))
+        scores: Vectors = centred + np.float32(COSINE_WEIGHT) * (cosines - level[languages])
+        return cosines, scores
+
+
+def gate_threshold(best_scores: Sequence[float]) -> float:
+    """The gate, from the best cosine that each unrelated question found."""
+    return float(np.quantile(np.asarray(best_scores), GATE_QUANTILE)) if len(best_scores) else 1.0
+
+
+def _mean(rows: Vectors, prior: Vectors) -> Vectors:
+    mean: Vectors = (rows.sum(axis=0) + PRIOR_ROWS * prior) / np.float32(len(rows) + PRIOR_ROWS)
+    return mean

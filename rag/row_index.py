@@ -1,0 +1,119 @@
+"""The rows of an index in memory: access rules first, then exact scores, then the best chunk of each card."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.records import PUBLIC_GROUP, Card, Hit, Row
+from rag.reference import LanguageCentring, Reference
+
+OVER_RETRIEVAL = 4
+"""Chunks fetched for each card asked for; widened until there are enough cards."""
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Rows of one access rule, which stand side by side in the matrix."""
+
+    acl: frozenset[str]
+    first: int
+    last: int
+
+
+class RowIndex:
+    """
+    The rows of an index in memory, grouped by access rule.
+
+    Rows are only ever reached through the caller's groups: a row that shares none with them is not scored, counted or
+    hinted at. A row without groups is reached by nobody.
+    """
+
+    def __init__(self, rows: Sequence[Row], vectors: Vectors, reference: Reference) -> None:
+        """``vectors`` is (n, d) float32, unit length, in the order of the rows. Rows without text are not ranked."""
+        self._cards = {row.card.card_id: row.card for row in rows}
+        ranked = [number for number, row in enumerate(rows) if row.end > row.start]
+        ranked.sort(key=lambda number: (rows[number].card.acl, number))
+        self._rows = [rows[number] for number in ranked]
+        self._matrix = np.ascontiguousarray(vectors[ranked])
+        self._blocks = _blocks(self._rows)
+        languages = [row.card.language for row in self._rows]
+        public = [PUBLIC_GROUP in row.card.acl for row in self._rows]
+        self.centring = LanguageCentring(self._matrix, languages, public, reference)
+        self._languages = np.array([self.centring.number(language) for language in languages], np.intp)
+
+    def cards(self, groups: Collection[str]) -> list[Card]:
+        """The cards that a caller may see, in order of id."""
+        return [card for _, card in sorted(self._cards.items()) if not set(groups).isdisjoint(card.acl)]
+
+    def card(self, card_id: str, groups: Collection[str]) -> Card | None:
+        """A card, if it is there and the caller may see it."""
+        card = self._cards.get(card_id)
+        return card if card and not set(groups).isdisjoint(card.acl) else None
+
+    def search(self, question: Vectors, language: str, groups: Collection[str], *, count: int) -> list[Hit]:
+        """
+        The best cards for a question vector, (d,) float32, unit length: each by its best chunk, at most ``count``.
+
+        Best score first, ties by row id.
+        """
+        numbers, cosines, scores = self._scored(question, language, groups)
+        hits: list[Hit] = []
+        for position in _best_per_card(numbers, scores, self._rows, count):
+            row = self._rows[numbers[position]]
+            cosine, score = float(cosines[position]), float(scores[position])
+            hits.append(Hit(row.card, row.chunk_index, row.start, row.end, cosine, score))
+        return hits
+
+    def _scored(
+        self, question: Vectors, language: str, groups: Collection[str]
+    ) -> tuple[NDArray[np.intp], Vectors, Vectors]:
+        """Numbers, cosines and scores of the rows that the caller may see."""
+        wanted = frozenset(groups)
+        visible = [slice(block.first, block.last) for block in self._blocks if not wanted.isdisjoint(block.acl)]
+        if not visible:
+            return np.empty(0, np.intp), np.empty(0, np.float32), np.empty(0, np.float32)
+        # contiguous blocks are scored where they stand; nothing is copied, and nothing hidden is touched
+        compared = [
+            self.centring.compare(self._matrix[rows], self._languages[rows], question, language) for rows in visible
+        ]
+        numbers = [np.arange(rows.start, rows.stop) for rows in visible]
+        cosines, scores = zip(*compared, strict=True)
+        return np.concatenate(numbers), np.concatenate(cosines), np.concatenate(scores)
+
+
+def _blocks(rows: Sequence[Row]) -> list[_Block]:
+    blocks: list[_Block] = []
+    first = 0
+    for number in range(1, len(rows) + 1):
+        if number == len(rows) or rows[number].card.acl != rows[first].card.acl:
+            blocks.append(_Block(frozenset(rows[first].card.acl), first, number))
+            first = number
+    return blocks
+
+
+def _best_per_card(numbers: NDArray[np.intp], scores: Vectors, rows: Sequence[Row], count: int) -> list[int]:
+    """Positions of the best row of each card, best first: fetch a few times as many rows, widen while cards are short."""
+    wanted = count * OVER_RETRIEVAL
+    while True:
+        best: dict[str, int] = {}
+        for position in _top(scores, wanted).tolist():
+            best.setdefault(rows[numbers[position]].card.card_id, position)
+        if len(best) >= count or wanted >= len(scores):
+            return list(best.values())[:count]
+        wanted *= 2
+
+
+def _top(scores: Vectors, count: int) -> NDArray[np.intp]:
+    """Positions of at least the ``count`` highest scores, best first, ties in the order given."""
+    if count < len(scores):
+        edge = np.partition(scores, len(scores) - count)[len(scores) - count]
+        candidates = np.flatnonzero(scores >= edge)
+    else:
+        candidates = np.arange(len(scores))
+    return candidates[np.argsort(-scores[candidates], kind="stable")]

@@ -1,0 +1,148 @@
+"""One frozen record of every setting, parsed from a mapping of environment variables."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from rag.errors import SettingsInvalid
+
+PREFIX = "FICHERO_"
+PORT = "PORT"
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; each is the variable ``FICHERO_`` plus its name in capitals, and ``PORT``."""
+
+    cards_dir: Path = Path("cards")
+    index_dir: Path = Path("index")
+    model_dir: Path = Path("model")
+    host: str = "0.0.0.0"  # noqa: S104 - a container is reached from outside
+    port: int = 8000
+    top_k: int = 5
+    """Cards retrieved for a question that does not say."""
+    min_similarity: float | None = None
+    """The gate, a cosine; None takes the one calibrated at build time."""
+    tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """SHA-256 of a bearer token → its groups."""
+    threads: int = 2
+    """Of the embedding model."""
+    plain_markdown: bool = False
+    """Files without front matter are public cards."""
+    chunk_chars: int = 400
+    overlap_chars: int = 60
+    context: str = "metadata"
+    log_level: str = "info"
+
+
+def parse_settings(environment: Mapping[str, str]) -> Settings:
+    """
+    The settings that an environment makes; an empty variable counts as absent.
+
+    Raises:
+        SettingsInvalid: a variable with our prefix is unknown, or a value cannot be read.
+    """
+    known = {_variable(entry.name): entry.name for entry in fields(Settings)}
+    values: dict[str, Any] = {}
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(PREFIX) and variable != PORT:
+            continue
+        if variable not in known:
+            raise SettingsInvalid(_unknown(variable, known))
+        if text.strip():
+            values[known[variable]] = _parse(variable, text.strip())
+    return Settings(**values)
+
+
+def _variable(name: str) -> str:
+    return PORT if name == "port" else PREFIX + name.upper()
+
+
+def _unknown(variable: str, known: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(variable, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"The setting {variable} is unknown.{hint} Known: {', '.join(sorted(known))}."
+
+
+def _parse(variable: str, text: str) -> Any:
+    try:
+        return _PARSERS[variable](text)
+    except ValueError as error:
+        # someone may have put the token itself there, so this one is not shown
+        shown = "set" if variable == PREFIX + "TOKENS" else repr(text[:80])
+        raise SettingsInvalid(f"{variable} is {shown}, but {error}.") from error
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.lstrip("-").isascii() or not text.lstrip("-").isdigit() or not low <= int(text) <= high:
+            raise ValueError(f"it takes a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def _cosine(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 2.0
+    if not -1.0 <= value <= 1.0:
+        raise ValueError("it takes a cosine from -1 to 1, such as 0.84")
+    return value
+
+
+def _flag(text: str) -> bool:
+    words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if text.lower() not in words:
+        raise ValueError("it takes 1 or 0")
+    return words[text.lower()]
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in names:
+            raise ValueError(f"it takes one of: {', '.join(names)}")
+        return text.lower()
+
+    return parse
+
+
+def _tokens(text: str) -> dict[str, frozenset[str]]:
+    """``SHA256=group,group; SHA256=group``; never echoes more than the first letters of an entry."""
+    tokens: dict[str, frozenset[str]] = {}
+    for entry in filter(None, (part.strip() for part in text.split(";"))):
+        digest, _, names = entry.partition("=")
+        groups = frozenset(name.strip() for name in names.split(",") if name.strip())
+        if not _SHA256.fullmatch(digest.strip()):
+            raise ValueError("each entry begins with the SHA-256 of a token in 64 lower-case hexadecimal digits")
+        if not groups or not all(_GROUP.fullmatch(group) for group in groups):
+            raise ValueError("each entry names groups behind the hash, such as HASH=staff,nurses; entries are set apart by ;")
+        tokens[digest.strip()] = groups
+    return tokens
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "FICHERO_CARDS_DIR": Path,
+    "FICHERO_INDEX_DIR": Path,
+    "FICHERO_MODEL_DIR": Path,
+    "FICHERO_HOST": str,
+    "PORT": _whole(1, 65_535),
+    "FICHERO_TOP_K": _whole(1, 20),
+    "FICHERO_MIN_SIMILARITY": _cosine,
+    "FICHERO_TOKENS": _tokens,
+    "FICHERO_THREADS": _whole(1, 64),
+    "FICHERO_PLAIN_MARKDOWN": _flag,
+    "FICHERO_CHUNK_CHARS": _whole(20, 4_000),
+    "FICHERO_OVERLAP_CHARS": _whole(0, 2_000),
+    "FICHERO_CONTEXT": _one_of("none", "metadata"),
+    "FICHERO_LOG_LEVEL": _one_of("debug", "info", "warning", "error"),
+}

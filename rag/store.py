@@ -1,0 +1,197 @@
+"""Rows into Chroma and out again. This module alone imports chromadb, and only where it opens a folder.
+
+Importing chromadb costs about a second and 60 MB, and opening a folder writes to it. So readers let a child process
+open a private copy, and keep only the rows.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag.errors import IndexMissing, IndexUnusable, RagError
+from rag.records import Card, Row
+
+if TYPE_CHECKING:
+    from chromadb.api.models.Collection import Collection
+
+STORE_FORMAT = 1
+COLLECTION = "chunks"
+LARGE_CARD_BYTES = 16_384
+"""A larger card's text stands on its row 00 alone."""
+PAGE_ROWS = 500
+
+Vectors = NDArray[np.float32]
+
+
+def write_rows(chroma_dir: Path, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write a new Chroma folder; ``vectors`` is (n, d) float32, unit length, in the order of the rows."""
+    with _open_client(chroma_dir) as client:
+        collection = client.create_collection(
+            COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+        )
+        for first in range(0, len(rows), PAGE_ROWS):
+            page = rows[first : first + PAGE_ROWS]
+            collection.add(
+                ids=[row.row_id for row in page],
+                embeddings=vectors[first : first + PAGE_ROWS],
+                documents=[row.text_indexed for row in page],
+                metadatas=[_metadata(row) for row in page],
+            )
+
+
+def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
+    """
+    All rows in order of id, with their vectors, (n, d) float32. Opens a private copy in a child process.
+
+    Raises:
+        IndexMissing: there is no such folder.
+        IndexUnusable: it does not open, or was not written by ``write_rows``.
+    """
+    if not chroma_dir.is_dir():
+        raise IndexMissing(chroma_dir)
+    with tempfile.TemporaryDirectory(prefix="fichero-chroma-") as work:
+        copy, result = Path(work) / "chroma", Path(work) / "rows"
+        shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)
+        command = [sys.executable, "-m", "rag.store", str(copy), str(result)]
+        # -m needs the project's root, wherever the server was started from
+        root = Path(__file__).resolve().parent.parent
+        child = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        if child.returncode != 0:
+            what = child.stderr.strip().splitlines()
+            raise IndexUnusable(chroma_dir, what[-1] if what else f"its reader ended with {child.returncode}")
+        with result.open("rb") as file:
+            rows: list[Row]
+            rows, vectors = pickle.load(file)
+    return rows, vectors
+
+
+def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
+    """
+    As ``read_rows``, but opens the folder itself, in this process.
+
+    Raises:
+        RagError: the folder holds no collection of this format.
+    """
+    with _open_client(chroma_dir) as client:
+        if COLLECTION not in [collection.name for collection in client.list_collections()]:
+            raise RagError(f"it has no collection {COLLECTION!r}")
+        collection = client.get_collection(COLLECTION, embedding_function=None)
+        space = collection.configuration["hnsw"]["space"]
+        if space != "cosine":
+            raise RagError(f"its collection measures {space!r} distance, not cosine")
+        return _read_pages(collection)
+
+
+def _read_pages(collection: Collection) -> tuple[list[Row], Vectors]:
+    stored: list[tuple[str, dict[str, Any], str, Any]] = []
+    for offset in range(0, collection.count(), PAGE_ROWS):
+        page: Any = collection.get(limit=PAGE_ROWS, offset=offset, include=["embeddings", "metadatas", "documents"])
+        embeddings = np.asarray(page["embeddings"], np.float32)
+        stored += zip(page["ids"], page["metadatas"], page["documents"], embeddings, strict=True)
+    stored.sort(key=lambda entry: entry[0])
+    cards = _read_cards(stored)
+    rows = [_row(row_id, metadata, document, cards) for row_id, metadata, document, _ in stored]
+    vectors = np.array([vector for *_, vector in stored], np.float32)
+    return rows, vectors.reshape(len(rows), -1)
+
+
+def _read_cards(stored: Sequence[tuple[str, dict[str, Any], str, Any]]) -> dict[str, Card]:
+    cards: dict[str, Card] = {}
+    for row_id, metadata, _, _ in stored:
+        if "parent_text" in metadata and metadata["parent_id"] not in cards:
+            cards[metadata["parent_id"]] = _card(metadata)
+        elif "parent_text" not in metadata and metadata["chunk_index"] == 0:
+            raise RagError(f"row {row_id} carries no text of its card")
+    return cards
+
+
+def _card(metadata: dict[str, Any]) -> Card:
+    return Card(
+        card_id=metadata["parent_id"],
+        title=metadata["parent_title"],
+        text=metadata["parent_text"],
+        language=metadata["language"],
+        topics=tuple(metadata.get("topics", ())),
+        license=metadata.get("license"),
+        source=metadata.get("source"),
+        accessed_at=metadata.get("accessed_at"),
+        acl=tuple(metadata.get("acl", ())),
+    )
+
+
+def _row(row_id: str, metadata: dict[str, Any], document: str, cards: dict[str, Card]) -> Row:
+    return Row(
+        row_id=row_id,
+        chunk_index=metadata["chunk_index"],
+        start=metadata["start"],
+        end=metadata["end"],
+        text_indexed=document,
+        card=cards[metadata["parent_id"]],
+        acl_version=metadata["acl_version"],
+        context_version=metadata["context_version"],
+    )
+
+
+def _metadata(row: Row) -> dict[str, Any]:
+    """What Chroma stores beside a row: it takes no None and no empty list, so those stay out."""
+    card = row.card
+    values: dict[str, Any] = {
+        "parent_id": card.card_id,
+        "chunk_index": row.chunk_index,
+        "start": row.start,
+        "end": row.end,
+        "parent_title": card.title,
+        "topics": list(card.topics),
+        "license": card.license,
+        "source": card.source,
+        "accessed_at": card.accessed_at,
+        "language": card.language,
+        "acl": list(card.acl),
+        "acl_version": row.acl_version,
+        "context_version": row.context_version,
+    }
+    kept = {name: value for name, value in values.items() if value not in (None, [])}
+    if row.chunk_index == 0 or len(card.text.encode()) <= LARGE_CARD_BYTES:
+        kept["parent_text"] = card.text
+    return kept
+
+
+@contextmanager
+def _open_client(chroma_dir: Path) -> Iterator[Any]:
+    """A Chroma client that is closed, with its files, at the end."""
+    import chromadb  # noqa: PLC0415 - see the module's docstring
+    from chromadb.config import Settings  # noqa: PLC0415
+
+    settings = Settings(anonymized_telemetry=False, allow_reset=False)
+    client = chromadb.PersistentClient(str(chroma_dir), settings=settings)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _main(arguments: Sequence[str]) -> int:
+    """The child: read the folder named first, pickle its rows into the file named second."""
+    try:
+        found = read_rows_here(Path(arguments[0]))
+    except Exception as error:  # chromadb raises errors of many kinds; the parent names the folder
+        print(f"{type(error).__name__}: {error}".replace("\n", " "), file=sys.stderr)
+        return 1
+    with Path(arguments[1]).open("wb") as file:
+        pickle.dump(found, file, protocol=5)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))
