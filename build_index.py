@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -33,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CardsInvalid as error:
         print(error, file=sys.stderr)
         count = len({fault.file for fault in error.faults})
-        print(f"{len(error.faults)} faults in {count} files. Nothing was built; the index in use is untouched.", file=sys.stderr)
+        print(
+            f"{len(error.faults)} faults in {count} files. Nothing was built; the index in use is untouched.",
+            file=sys.stderr,
+        )
         return 2
     except RagError as error:
         print(error, file=sys.stderr)
@@ -48,17 +52,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser(settings: Settings) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="build_index.py", description=__doc__)
-    parser.add_argument("--cards", type=Path, default=settings.cards_dir, help="folder of Markdown cards (default: %(default)s)")
-    parser.add_argument("--index", type=Path, default=settings.index_dir, help="folder of the index (default: %(default)s)")
-    parser.add_argument("--model", type=Path, default=settings.model_dir, help="folder of the model (default: %(default)s)")
-    parser.add_argument("--skip-broken", action="store_true", help="leave out broken cards, and say which, instead of stopping")
-    parser.add_argument("--clean", action="store_true", help="remove index and caches first, and build everything again")
+    parser.add_argument(
+        "--cards", type=Path, default=settings.cards_dir, help="folder of Markdown cards (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--index", type=Path, default=settings.index_dir, help="folder of the index (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--model", type=Path, default=settings.model_dir, help="folder of the model (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--skip-broken", action="store_true", help="leave out broken cards, and say which, instead of stopping"
+    )
+    parser.add_argument(
+        "--clean", action="store_true", help="remove index and caches first, and build everything again"
+    )
     return parser
 
 
 def _run(options: argparse.Namespace, settings: Settings) -> int:
     if not options.cards.is_dir():
-        print(f"There is no folder of cards at {options.cards}. Name one with --cards or FICHERO_CARDS_DIR.", file=sys.stderr)
+        print(
+            f"There is no folder of cards at {options.cards}. Name one with --cards or FICHERO_CARDS_DIR.",
+            file=sys.stderr,
+        )
         return 2
     started = time.monotonic()
     folder = read_cards(options.cards, plain_markdown=settings.plain_markdown)
@@ -104,13 +121,15 @@ class Bar:
     """Shows how far each step is, with rate and time left; a terminal sees it move, a log gets a line now and then."""
 
     def __init__(self) -> None:
-        self._bar: tqdm[None] | None = None
+        self._what = ""
+        self._bar: tqdm[Any] | None = None
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` are done."""
-        if self._bar is None or self._bar.desc != f"{what}: ":
+        if self._bar is None or self._what != what:
             self.close()
             interval = 0.1 if sys.stderr.isatty() else 5.0
+            self._what = what
             self._bar = tqdm(total=total, initial=done, desc=what, unit=" texts", mininterval=interval)
         self._bar.update(done - self._bar.n)
 

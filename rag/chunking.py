@@ -71,7 +71,9 @@ class _Splitter:
         span = self._trim(span)
         size = span.end - span.start
         # a word, or a table row, is cut only if no chunk can hold it
-        whole = level == len(_BREAKS) or (span.start in self.row_starts and "\n" not in self.text[span.start : span.end])
+        whole = level == len(_BREAKS) or (
+            span.start in self.row_starts and "\n" not in self.text[span.start : span.end]
+        )
         if size <= self.budget or (whole and size <= self.limit):
             yield span
         elif level == len(_BREAKS):

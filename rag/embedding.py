@@ -18,7 +18,12 @@ from tokenizers import Tokenizer
 from rag.errors import ModelMissing, ModelUnusable
 
 MODEL_FORMAT = 1
-GRAPH_FILE, DATA_FILE, TOKENIZER_FILE, DESCRIPTION_FILE = "model.onnx", "model.onnx.data", "tokenizer.json", "model.json"
+GRAPH_FILE, DATA_FILE, TOKENIZER_FILE, DESCRIPTION_FILE = (
+    "model.onnx",
+    "model.onnx.data",
+    "tokenizer.json",
+    "model.json",
+)
 CANARY_COSINE = 0.99
 """A canary sentence whose vector is further than this from the stored one stops the start."""
 BATCH_TEXTS = 8
@@ -71,7 +76,8 @@ class Embedder:
 
     def embed_query(self, question: str) -> Vectors:
         """The vector of one question, (d,) float32, unit length."""
-        return self._run([self._tokenizer.encode(self.description.query_prefix + question).ids])[0]
+        vector: Vectors = self._run([self._tokenizer.encode(self.description.query_prefix + question).ids])[0]
+        return vector
 
     def embed_passages(self, texts: Sequence[str], *, progress: Callable[[int], object] | None = None) -> Vectors:
         """
@@ -194,5 +200,7 @@ def _check_canaries(model_dir: Path, embedder: Embedder) -> None:
         vector = embedder.embed_passages([text])[0]
         cosine = float(vector @ stored) if stored.shape == vector.shape else 0.0
         if not cosine >= CANARY_COSINE:
-            what = f"the canary sentence {text!r} is at cosine {cosine:.4f} from its stored vector, below {CANARY_COSINE}"
+            what = (
+                f"the canary sentence {text!r} is at cosine {cosine:.4f} from its stored vector, below {CANARY_COSINE}"
+            )
             raise ModelUnusable(model_dir, what)

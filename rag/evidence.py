@@ -1,4 +1,4 @@
-"""The sentences of all cards on disk: their spans and vectors, memory-mapped, so that a question embeds nothing else."""
+"""The sentences of all cards on disk: spans and vectors, memory-mapped, so that a question embeds nothing else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,11 @@ def open_evidence(folder: Path) -> Evidence:
     Raises:
         OSError, ValueError: a file is missing or damaged.
     """
-    cards = {name: (int(first), int(last)) for name, (first, last) in json.loads((folder / _CARDS).read_text("utf-8")).items()}
+    cards = {
+        name: (int(first), int(last))
+        for name, (first, last) in json.loads((folder / _CARDS).read_text("utf-8")).items()
+    }
     # an empty file cannot be mapped
-    mode = "r" if any(last > first for first, last in cards.values()) else None
-    return Evidence(np.load(folder / _VECTORS, mmap_mode=mode), np.load(folder / _SPANS), cards)
+    vectors_file, filled = folder / _VECTORS, any(last > first for first, last in cards.values())
+    vectors = np.load(vectors_file, mmap_mode="r") if filled else np.load(vectors_file)
+    return Evidence(vectors, np.load(folder / _SPANS), cards)

@@ -5,17 +5,23 @@ from __future__ import annotations
 # words that one language uses all the time and the other never or hardly ever
 _WORDS = {
     "es": frozenset(
-        "a al algo antes aunque cada como con cual cuales cuando cuanta cuantas cuanto cuantos de debe debo del desde donde "
-        "dos el ella ellos en entre era es esa ese eso esta estaba estan estar este esto estoy fue fueron ha hace hacer hasta hay "
-        "la las le les lo los mas me mi mis muy nada ni nos o otra otro para pero poco por porque puede puedo pueden que quien "
-        "quienes se segun ser si siempre sin sobre solo son soy su sus también tan tengo tiene tienen tipo todo todos tras tu un "
-        "una unas unos usted y ya yo hola gracias fecha año años mujer hombre llama llamo tomar dosis pastilla medico".split()
+        """
+        a al algo antes aunque cada como con cual cuales cuando cuanta cuantas cuanto cuantos de debe debo
+        del desde donde dos el ella ellos en entre era es esa ese eso esta estaba estan estar este esto
+        estoy fue fueron ha hace hacer hasta hay la las le les lo los mas me mi mis muy nada ni nos o otra
+        otro para pero poco por porque puede puedo pueden que quien quienes se segun ser si siempre sin
+        sobre solo son soy su sus también tan tengo tiene tienen tipo todo todos tras tu un una unas unos
+        usted y ya yo hola gracias fecha año años mujer hombre llama llamo tomar dosis pastilla medico
+        """.split()
     ),
     "en": frozenset(
-        "about after all am an and any are at be been before by can could did do does for from get had has have he her his how i "
-        "if in is it its just many may more most much my no not of off on or our out she should so some than that the their them "
-        "then there these they this to too was we were what when where which while who whom whose why will with would you your "
-        "hello thanks take tablet medicine name year years day time did's which's".split()
+        """
+        about after all am an and any are at be been before by can could did do does for from get had has
+        have he her his how i if in is it its just many may more most much my no not of off on or our out
+        she should so some than that the their them then there these they this to too was we were what when
+        where which while who whom whose why will with would you your hello thanks take tablet medicine name
+        year years day time did's which's
+        """.split()
     ),
 }
 _SPANISH_SIGNS = frozenset("¿¡ñáéíóúü")

@@ -1,10 +1,9 @@
-"""What a build says of itself, and the one file that names the build in use."""
+"""What a build says of itself."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from rag.errors import IndexMissing, IndexUnusable
 
 INDEX_FORMAT = 1
 """Raise it when an index written before could not be read any more."""
-MANIFEST_FILE, CURRENT_FILE = "manifest.json", "CURRENT"
+MANIFEST_FILE = "manifest.json"
 CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE = "chroma", "sentences", "reference.npz"
 
 
@@ -88,32 +87,6 @@ def file_hashes(build_dir: Path) -> dict[str, str]:
     """The hashes of all files of a build but the manifest, by path below it."""
     files = sorted(path for path in build_dir.rglob("*") if path.is_file() and path.name != MANIFEST_FILE)
     return {path.relative_to(build_dir).as_posix(): _sha256(path) for path in files}
-
-
-def current_build(index_dir: Path) -> Path:
-    """
-    The folder of the build in use.
-
-    Raises:
-        IndexMissing: no build is in use.
-        IndexUnusable: CURRENT names no build of this folder.
-    """
-    try:
-        name = (index_dir / CURRENT_FILE).read_text("utf-8").strip()
-    except FileNotFoundError as error:
-        raise IndexMissing(index_dir) from error
-    except (OSError, ValueError) as error:
-        raise IndexUnusable(index_dir, f"{CURRENT_FILE} cannot be read: {error}") from error
-    if not name.isalnum() or not (index_dir / name).is_dir():
-        raise IndexUnusable(index_dir, f"{CURRENT_FILE} names {name[:40]!r}, which is not there")
-    return index_dir / name
-
-
-def use_build(index_dir: Path, build_id: str) -> None:
-    """Make a build the one in use, by rename, so that readers see the old name or the new one."""
-    fresh = index_dir / f".{CURRENT_FILE}.{os.getpid()}"
-    fresh.write_text(build_id + "\n", "utf-8")
-    fresh.replace(index_dir / CURRENT_FILE)
 
 
 def _sha256(path: Path) -> str:

@@ -134,7 +134,11 @@ def _with_previous(text: str, line: Line, lines: list[Line]) -> Line:
     if before is None or line.kind not in (Kind.TEXT, Kind.RULE, Kind.ITEM):
         return line
     content = text[line.content : line.end].strip()
-    if before.kind is Kind.TEXT and _is_table_rule(text[line.start : line.end]) and "|" in text[before.start : before.end]:
+    if (
+        before.kind is Kind.TEXT
+        and _is_table_rule(text[line.start : line.end])
+        and "|" in text[before.start : before.end]
+    ):
         lines[-1] = Line(before.start, before.end, Kind.TABLE_HEADER, before.content)
         return Line(line.start, line.end, Kind.TABLE_RULE, line.content)
     if before.kind in (Kind.TABLE_RULE, Kind.TABLE_ROW) and line.kind is Kind.TEXT and "|" in content:

@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.builds import current_build
 from rag.embedding import Embedder, ModelDescription
 from rag.errors import IndexUnusable
 from rag.evidence import Evidence, open_evidence
 from rag.language import detect_language
-from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, check_files, current_build, read_manifest
-from rag.records import Card, Hit, Passage, Retrieval, ScoredSentence
+from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, check_files, read_manifest
+from rag.records import Card, Hit, Passage, Retrieval, Row, ScoredSentence
 from rag.reference import open_reference
 from rag.row_index import RowIndex
 from rag.store import read_rows
@@ -55,12 +56,22 @@ def open_index(index_dir: Path, model: ModelDescription) -> OpenIndex:
     if len(rows) != manifest.counts["rows"] or vectors.shape != (len(rows), model.dimension):
         found = f"{len(rows)} rows with vectors of shape {vectors.shape}"
         raise IndexUnusable(build_dir, f"{found}, where {manifest.counts['rows']} rows of {model.dimension} should be")
+    return assemble(build_dir, manifest.build_id, rows, vectors, threshold=manifest.gate["threshold"])
+
+
+def assemble(build_dir: Path, build_id: str, rows: Sequence[Row], vectors: Vectors, *, threshold: float) -> OpenIndex:
+    """
+    Put a build together from rows and vectors, (n, d) float32, that its store gave, and its other files.
+
+    Raises:
+        IndexUnusable: one of those files is missing or damaged.
+    """
     try:
         evidence = open_evidence(build_dir / EVIDENCE_DIR)
         reference = open_reference(build_dir / REFERENCE_FILE)
     except (OSError, ValueError, KeyError) as error:
         raise IndexUnusable(build_dir, f"its sentences cannot be read: {error}") from error
-    return OpenIndex(manifest.build_id, RowIndex(rows, vectors, reference), evidence, manifest.gate["threshold"])
+    return OpenIndex(build_id, RowIndex(rows, vectors, reference), evidence, threshold)
 
 
 def retrieve(
@@ -95,7 +106,9 @@ def _settle(hits: Sequence[Hit], question: Vectors, language: str, index: OpenIn
     """The best hits in order of their best chunk's score plus their best sentence's."""
     centring = index.rows.centring
     vectors, counts = index.evidence.vectors_of([hit.card.card_id for hit in hits])
-    languages = np.repeat([centring.number(hit.card.language) for hit in hits], counts) if hits else np.empty(0, np.intp)
+    languages = (
+        np.repeat([centring.number(hit.card.language) for hit in hits], counts) if hits else np.empty(0, np.intp)
+    )
     cosines, scores = centring.compare(vectors, languages, question, language)
     ends = np.cumsum(counts).tolist()
     settled: list[tuple[float, Hit, slice]] = []

@@ -98,7 +98,7 @@ def _blocks(rows: Sequence[Row]) -> list[_Block]:
 
 
 def _best_per_card(numbers: NDArray[np.intp], scores: Vectors, rows: Sequence[Row], count: int) -> list[int]:
-    """Positions of the best row of each card, best first: fetch a few times as many rows, widen while cards are short."""
+    """Positions of the best row of each card, best first: fetch a few rows for each, widen while short of cards."""
     wanted = count * OVER_RETRIEVAL
     while True:
         best: dict[str, int] = {}

@@ -14,8 +14,10 @@ SENTENCES_VERSION = 2
 _ENDS, _CLOSERS, _OPENERS = frozenset(".!?…"), frozenset("\"'»”’)]*_"), frozenset("¿¡\"'«“‘([*_-–—")
 # a full stop behind these ends no sentence
 _ABBREVIATIONS = frozenset(
-    "p ej sr sra srta dr dra d dña art arts núm num pág págs aprox máx mín máx. ud uds vs cf fig tel av avda "
-    "mr mrs ms prof st e.g i.e eg ie approx no vol inc ltd ee uu ee.uu a.m p.m".split()
+    """
+        p ej sr sra srta dr dra d dña art arts núm num pág págs aprox máx mín máx. ud uds vs cf fig tel av
+        avda mr mrs ms prof st e.g i.e eg ie approx no vol inc ltd ee uu ee.uu a.m p.m
+        """.split()
 )
 
 
@@ -83,7 +85,9 @@ def _sentence_end(text: str, start: int, end: int) -> int:
         stop = position + 1
         while stop < end and (text[stop] in _ENDS or text[stop] in _CLOSERS):
             stop += 1
-        if stop >= end or (text[stop].isspace() and _begins_sentence(text, stop, end) and not _abbreviates(text, start, position)):
+        if stop >= end or (
+            text[stop].isspace() and _begins_sentence(text, stop, end) and not _abbreviates(text, start, position)
+        ):
             return stop
         position = stop
     return end

@@ -25,7 +25,7 @@ class Settings:
     cards_dir: Path = Path("cards")
     index_dir: Path = Path("index")
     model_dir: Path = Path("model")
-    host: str = "0.0.0.0"  # noqa: S104 - a container is reached from outside
+    host: str = "0.0.0.0"
     port: int = 8000
     top_k: int = 5
     """Cards retrieved for a question that does not say."""
@@ -125,7 +125,9 @@ def _tokens(text: str) -> dict[str, frozenset[str]]:
         if not _SHA256.fullmatch(digest.strip()):
             raise ValueError("each entry begins with the SHA-256 of a token in 64 lower-case hexadecimal digits")
         if not groups or not all(_GROUP.fullmatch(group) for group in groups):
-            raise ValueError("each entry names groups behind the hash, such as HASH=staff,nurses; entries are set apart by ;")
+            raise ValueError(
+                "each entry names groups behind the hash, such as HASH=staff,nurses; entries are set apart by ;"
+            )
         tokens[digest.strip()] = groups
     return tokens
 

@@ -174,7 +174,7 @@ def _open_client(chroma_dir: Path) -> Iterator[Any]:
     from chromadb.config import Settings  # noqa: PLC0415
 
     settings = Settings(anonymized_telemetry=False, allow_reset=False)
-    client = chromadb.PersistentClient(str(chroma_dir), settings=settings)
+    client: Any = chromadb.PersistentClient(str(chroma_dir), settings=settings)
     try:
         yield client
     finally:

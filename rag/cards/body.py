@@ -6,8 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 
 # soft hyphen, zero-width space, word joiner, byte order mark: they hide inside words and are never meant
-_INVISIBLE = {code: None for code in (0x00AD, 0x200B, 0x2060, 0xFEFF)}
-
+_INVISIBLE = dict.fromkeys((173, 8203, 8288, 65279))
 
 
 def normalise_text(text: str) -> str:

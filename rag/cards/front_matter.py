@@ -56,7 +56,9 @@ def parse_front_matter(text: str, *, first_line: int = 2) -> dict[str, Value]:
         FrontMatterInvalid: not YAML, not such a mapping, a key twice, an alias or a tag, or too long.
     """
     if len(text) > LIMIT_CHARS:
-        raise FrontMatterInvalid(first_line, f"the front matter has {len(text)} characters; at most {LIMIT_CHARS} are read")
+        raise FrontMatterInvalid(
+            first_line, f"the front matter has {len(text)} characters; at most {LIMIT_CHARS} are read"
+        )
     try:
         return _mapping(_events(text), first_line)
     except yaml.MarkedYAMLError as error:
@@ -74,12 +76,15 @@ def _explain(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
     key, colon, value = shown.partition(": ")
     if "mapping values are not allowed" in problem and colon and ": " in value:
         return f'the value of {key} holds ": "; put it in quotes: {key}: "{value}"'
-    return f"the front matter is not YAML ({problem}) at {shown!r}; put the value in quotes if it holds signs such as : # [ {{"
+    remedy = "put the value in quotes if it holds signs such as : # [ {"
+    return f"the front matter is not YAML ({problem}) at {shown!r}; {remedy}"
 
 
 def _events(text: str) -> Iterator[yaml.Event]:
     for event in yaml.parse(text, Loader=_Parser):
-        if not isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentStartEvent | yaml.DocumentEndEvent):
+        if not isinstance(
+            event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentStartEvent | yaml.DocumentEndEvent
+        ):
             yield event
 
 
@@ -89,11 +94,11 @@ def _mapping(events: Iterator[yaml.Event], first_line: int) -> dict[str, Value]:
     if start is None:
         return values
     if not isinstance(start, yaml.MappingStartEvent):
-        raise FrontMatterInvalid(first_line, "the front matter is no mapping; write lines such as title: Dosis olvidada")
+        raise FrontMatterInvalid(first_line, "the front matter holds no keys; write lines such as title: ...")
     for event in events:
         if isinstance(event, yaml.MappingEndEvent):
             break
-        line = first_line + event.start_mark.line
+        line = first_line + (event.start_mark.line if event.start_mark else 0)
         key = _scalar(event, line)
         if key is None:
             raise FrontMatterInvalid(line, "a key is empty; write key: value")

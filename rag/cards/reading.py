@@ -22,6 +22,7 @@ LANGUAGES = ("es", "en")
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 _GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_UNKNOWN_ACCESS = "there is no front matter, so its access rules cannot be known"
 _KEYS = ("id", "title", "language", "topics", "license", "source", "accessed_at", "acl")
 
 
@@ -116,7 +117,7 @@ class _Reader:
             self._fault(error.line, error.message)
             return None
         if parts is None and not plain_markdown:
-            self._fault(1, "there is no front matter, so its access rules cannot be known; begin the file with ---, a line title: ..., and ---")
+            self._fault(1, f"{_UNKNOWN_ACCESS}; begin the file with ---, a line title: ..., and ---")
             return None
         body = parts[1] if parts else text
         card = self._card(values, remove_comments(body).strip("\n"), named=parts is not None)
@@ -222,7 +223,9 @@ class _Reader:
                 raise ValueError
             date.fromisoformat(text)
         except ValueError:
-            self._fault(values["accessed_at"].line, f"accessed_at is {text!r}, which is no date; write it as YYYY-MM-DD")
+            self._fault(
+                values["accessed_at"].line, f"accessed_at is {text!r}, which is no date; write it as YYYY-MM-DD"
+            )
         return text
 
     def _acl(self, values: dict[str, Value]) -> tuple[str, ...]:
@@ -230,8 +233,12 @@ class _Reader:
             return (PUBLIC_GROUP,)
         groups, line = self._list(values, "acl"), values["acl"].line
         if not groups:
-            self._fault(line, f"acl names no group, so nobody could read the card; write acl: [{PUBLIC_GROUP}] or name groups")
+            self._fault(
+                line, f"acl names no group, so nobody could read the card; write acl: [{PUBLIC_GROUP}] or name groups"
+            )
         for group in groups:
             if not _GROUP.fullmatch(group):
-                self._fault(line, f"the group {group!r} cannot be used; write lower-case ASCII letters, digits, . _ and -")
+                self._fault(
+                    line, f"the group {group!r} cannot be used; write lower-case ASCII letters, digits, . _ and -"
+                )
         return tuple(sorted(set(groups)))

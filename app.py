@@ -1,0 +1,201 @@
+"""The service: routes and composition. Start it with ``python app.py``; settings are environment variables."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from rag.answering import retrieved_cards
+from rag.errors import RagError
+from rag.records import Card
+from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
+from rag.serving.engine import Engine
+from rag.serving.envelope import Envelope
+from rag.serving.identity import groups_of
+from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
+from rag.serving.questions import read_question
+from rag.settings import Settings, parse_settings
+
+STATIC_DIR = Path(__file__).resolve().parent / "static"
+EXIT_UNUSABLE = 3
+"""Exit status when settings, model or index cannot be used."""
+SHUTDOWN_SECONDS = 5
+
+_log = logging.getLogger("fichero")
+
+
+def create_app(settings: Settings, engine: Engine) -> Starlette:
+    """The ASGI application; ``engine`` is loaded by whoever runs it."""
+    app = Starlette(
+        routes=[
+            Route("/", page),
+            Route("/ask", ask, methods=["GET", "POST"]),
+            Route("/search", search, methods=["POST"]),
+            Route("/cards", list_cards),
+            Route("/cards/{card_id}.md", show_markdown),
+            Route("/cards/{card_id}", show_card),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Mount("/static", StaticFiles(directory=STATIC_DIR)),
+        ],
+        middleware=[Middleware(Envelope)],
+        exception_handlers={Problem: handle_problem, HTTPException: handle_http_exception, Exception: handle_fault},
+    )
+    app.state.settings = settings
+    app.state.engine = engine
+    return app
+
+
+async def page(request: Request) -> Response:
+    """GET /: the page."""
+    return FileResponse(STATIC_DIR / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+async def ask(request: Request) -> Response:
+    """GET or POST /ask: a cited answer, or a refusal."""
+    groups, engine = _groups(request), _engine(request)
+    question = await read_question(request)
+    request_id = request.scope["request_id"]
+    return _json(await engine.answer(question.text, groups, top_k=question.top_k, request_id=request_id))
+
+
+async def search(request: Request) -> Response:
+    """POST /search: retrieval only."""
+    groups, engine = _groups(request), _engine(request)
+    question = await read_question(request)
+    found, version = await engine.search(question.text, groups, top_k=question.top_k)
+    return _json(
+        {
+            "request_id": request.scope["request_id"],
+            "question": question.text,
+            "language": found.language,
+            "passed": found.passed,
+            "best_score": found.best_score,
+            "threshold": found.threshold,
+            "retrieved": retrieved_cards(found.passages),
+            "index_version": version,
+            "timings_ms": {"embed": round(found.embed_ms, 2), "search": round(found.search_ms, 2)},
+        }
+    )
+
+
+async def list_cards(request: Request) -> Response:
+    """GET /cards: the cards that the caller may see, in order of id."""
+    groups, index = _groups(request), _engine(request).loaded.index
+    return _json({"cards": [card_link(card) for card in index.rows.cards(groups)], "index_version": index.build_id})
+
+
+async def show_card(request: Request) -> Response:
+    """GET /cards/{id}: a whole card."""
+    card, version = _card(request)
+    return _json(card_as_object(card) | {"index_version": version})
+
+
+async def show_markdown(request: Request) -> Response:
+    """GET /cards/{id}.md: a whole card as a Markdown file."""
+    card, _ = _card(request)
+    return Response(card_as_markdown(card), media_type="text/markdown; charset=utf-8")
+
+
+async def healthz(request: Request) -> Response:
+    """GET /healthz: the process is alive."""
+    return _json({"status": "alive"})
+
+
+async def readyz(request: Request) -> Response:
+    """GET /readyz: model and index are verified and warm, or 503 with the cause."""
+    return _json({"status": "ready", "index_version": _engine(request).loaded.index.build_id})
+
+
+def _groups(request: Request) -> frozenset[str]:
+    settings: Settings = request.app.state.settings
+    return groups_of(request, settings.tokens)
+
+
+def _engine(request: Request) -> Engine:
+    engine: Engine = request.app.state.engine
+    return engine
+
+
+def _card(request: Request) -> tuple[Card, str]:
+    """A card that is there and may be seen; anything else is equally absent."""
+    groups, index = _groups(request), _engine(request).loaded.index
+    card = index.rows.card(request.path_params["card_id"], groups)
+    if card is None:
+        raise Problem(404, "not-found", "There is no such card, or you may not see it.")
+    return card, index.build_id
+
+
+def _json(value: Any) -> Response:
+    return Response(orjson.dumps(value), media_type="application/json")
+
+
+def main() -> int:
+    """Serve until told to stop; 3 when settings, model or index cannot be used."""
+    try:
+        settings = parse_settings(os.environ)
+    except RagError as error:
+        print(error, file=sys.stderr)
+        return EXIT_UNUSABLE
+    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    engine = Engine(settings)
+    app = create_app(settings, engine)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        http="h11",  # httptools lets headers of any size through
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    server = uvicorn.Server(config)
+    app.router.lifespan_context = _loading(engine, server)
+    server.run()
+    return EXIT_UNUSABLE if engine.failure or not server.started else 0
+
+
+def _loading(engine: Engine, server: uvicorn.Server) -> Any:
+    """The lifespan: load beside the open port, and stop the server when that fails."""
+
+    async def load() -> None:
+        try:
+            await asyncio.to_thread(engine.load)
+        except RagError as error:
+            print(error, file=sys.stderr)
+            server.should_exit = True
+        except Exception as error:
+            engine.failure = RagError(str(error))
+            _log.exception("model and index could not be loaded")
+            server.should_exit = True
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(load())
+        yield
+        await task
+
+    return lifespan
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Small pure-ASGI pieces that ``app.py`` composes."""

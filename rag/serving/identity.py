@@ -1,0 +1,37 @@
+"""Bearer token to groups."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from starlette.requests import Request
+
+from rag.records import PUBLIC_GROUP
+from rag.serving.problems import Problem
+
+_SCHEME = "bearer"
+
+
+def groups_of(request: Request, tokens: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """
+    The groups of a caller: everyone is public; a known token adds its own.
+
+    ``tokens`` maps the SHA-256 of a token to its groups; looking up a hash tells nothing about the token by its time.
+
+    Raises:
+        Problem: 401, the header holds no known bearer token.
+    """
+    header = request.headers.get("authorization")
+    if header is None:
+        return frozenset({PUBLIC_GROUP})
+    scheme, _, token = header.partition(" ")
+    groups = tokens.get(hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).hexdigest())
+    if scheme.lower() != _SCHEME or groups is None:
+        raise Problem(
+            401,
+            "unauthorized",
+            "Send a known token as Authorization: Bearer TOKEN, or no Authorization header for the public cards.",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return groups | {PUBLIC_GROUP}

@@ -1,0 +1,130 @@
+"""Request to question: JSON, form or query string, bounded in size and time, every fault named."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+
+from rag.serving.problems import Problem
+
+BODY_LIMIT_BYTES = 65_536
+BODY_SECONDS = 10.0
+"""The whole body has to be here by then."""
+QUESTION_LIMIT_CHARS = 2_000
+TOP_K_LIMIT = 20
+
+_JSON_FIELDS = ("question", "top_k", "stream", "history")
+_FORM_FIELDS = ("q", "top_k")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that may be asked, and how many cards to retrieve for it."""
+
+    text: str
+    top_k: int | None
+
+
+async def read_question(request: Request) -> Question:
+    """
+    Read the question of a GET, a JSON POST or a form POST.
+
+    Raises:
+        Problem: 400, 408, 413, 415 or 422, and why.
+    """
+    if request.method in ("GET", "HEAD"):
+        return _from_form(_fields(request.scope["query_string"]))
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("application/json", "application/x-www-form-urlencoded"):
+        known = "application/json or application/x-www-form-urlencoded"
+        raise Problem(415, "unsupported-media-type", f"Send the question with Content-Type {known}.")
+    body = await _read_body(request)
+    return _from_json(body) if kind == "application/json" else _from_form(_fields(body))
+
+
+async def _read_body(request: Request) -> bytes:
+    """The body, counted as it comes, so that a chunked one is bounded too."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > BODY_LIMIT_BYTES:
+                    limit = f"{BODY_LIMIT_BYTES // 1024} KiB"
+                    raise Problem(413, "body-too-large", f"A request may have at most {limit}.")
+    except TimeoutError as error:
+        detail = f"The whole request has to arrive within {BODY_SECONDS:.0f} seconds."
+        raise Problem(408, "request-timeout", detail, headers={"Connection": "close"}) from error
+    except ClientDisconnect as error:
+        raise Problem(400, "invalid-request", "The connection was closed before the request was whole.") from error
+    return bytes(body)
+
+
+def _from_json(body: bytes) -> Question:
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Problem(400, "invalid-request", 'The body is not JSON. Send {"question": "..."}.') from error
+    if not isinstance(found, dict):
+        raise Problem(422, "invalid-request", 'The body is not an object. Send {"question": "..."}.')
+    _refuse_unknown(found, _JSON_FIELDS)
+    if found.get("stream") not in (None, False):
+        raise Problem(422, "invalid-request", "stream: this version gives whole answers only; leave it out.")
+    if found.get("history") not in (None, []):
+        raise Problem(422, "invalid-request", "history: this version answers single questions only; leave it out.")
+    return Question(_check_text(found.get("question"), "question"), _check_top_k(found.get("top_k")))
+
+
+def _from_form(fields: Mapping[str, str]) -> Question:
+    _refuse_unknown(fields, _FORM_FIELDS)
+    top_k = fields.get("top_k")
+    number: object = (
+        int(top_k) if top_k is not None and top_k.isascii() and top_k.isdigit() and len(top_k) < 4 else top_k
+    )
+    return Question(_check_text(fields.get("q"), "q"), _check_top_k(number))
+
+
+def _fields(encoded: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=16)
+    except ValueError as error:
+        raise Problem(
+            400, "invalid-request", "The form is not percent-encoded UTF-8 with at most 16 fields."
+        ) from error
+    if len(dict(pairs)) < len(pairs):
+        raise Problem(422, "invalid-request", "A field stands twice; send each once.")
+    return dict(pairs)
+
+
+def _refuse_unknown(found: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    if not found.keys() <= set(known):
+        raise Problem(422, "invalid-request", f"There is an unknown field. Known: {', '.join(known)}.")
+
+
+def _check_text(value: object, name: str) -> str:
+    if value is None:
+        raise Problem(422, "question-empty", f"Send the question in the field {name}.")
+    if not isinstance(value, str):
+        raise Problem(422, "invalid-request", f"{name} is not text; send it as a string.")
+    if len(value) > QUESTION_LIMIT_CHARS:
+        count = f"{len(value):,} characters; at most {QUESTION_LIMIT_CHARS:,} are read"
+        raise Problem(422, "question-too-long", f"The question has {count}. Ask in fewer words.")
+    if not value.strip():
+        raise Problem(422, "question-empty", "The question is blank. Ask something.")
+    if not any(letter.isalnum() for letter in value):
+        raise Problem(422, "question-without-words", "The question has neither letters nor digits. Ask it in words.")
+    return value
+
+
+def _check_top_k(value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= TOP_K_LIMIT:
+        raise Problem(422, "invalid-request", f"top_k is not a whole number from 1 to {TOP_K_LIMIT}.")
+    return value

@@ -1,0 +1,150 @@
+"""What tests share: the real model, one index of the example cards, and a real server on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rag.cards import read_cards
+from rag.embedding import Embedder, load_embedder
+from rag.indexing import BuildOptions, BuildReport, build_index
+from rag.retrieval import OpenIndex, open_index
+from rag.settings import PREFIX
+
+ROOT = Path(__file__).resolve().parent.parent
+MODEL_DIR = ROOT / "model"
+CASES_DIR = ROOT / "tests" / "cases"
+STAFF_TOKEN = "una-contraseña-larga"
+DEFAULT_BUILD = BuildOptions(chunk_chars=400, overlap_chars=60, context="metadata")
+
+
+def build_quietly(cards_dir: Path, index_dir: Path, options: BuildOptions = DEFAULT_BUILD) -> BuildReport:
+    """Build an index of a folder with the real model; broken cards are left out."""
+    cards = read_cards(cards_dir).cards
+    return build_index(cards, index_dir, MODEL_DIR, options, threads=2, progress=lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    """The real model."""
+    return load_embedder(MODEL_DIR)
+
+
+@pytest.fixture(scope="session")
+def sample_index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the example cards, built once for the whole run; not to be changed."""
+    index_dir = tmp_path_factory.mktemp("sample") / "index"
+    build_quietly(ROOT / "cards", index_dir)
+    return index_dir
+
+
+@pytest.fixture(scope="session")
+def sample_index(sample_index_dir: Path, embedder: Embedder) -> OpenIndex:
+    """The same index, opened."""
+    return open_index(sample_index_dir, embedder.description)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running service."""
+
+    url: str
+    process: subprocess.Popen[str]
+
+
+@pytest.fixture(scope="session")
+def server(sample_index_dir: Path) -> Iterator[Server]:
+    """The service over the example cards; ``STAFF_TOKEN`` opens those of the group ``staff``."""
+    digest = hashlib.sha256(STAFF_TOKEN.encode()).hexdigest()
+    with running({"FICHERO_INDEX_DIR": str(sample_index_dir), "FICHERO_TOKENS": f"{digest}=staff"}) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    """A caller of ``server`` without a token."""
+    with httpx.Client(base_url=server.url, timeout=30) as caller:
+        yield caller
+
+
+@pytest.fixture
+def run_command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a Python file or module of the project, as a user would."""
+
+    def run(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=clean_environment(environment or {}), capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def clean_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """Ours, without settings of the service, plus changes."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name != "PORT"}
+    return {**kept, **changes}
+
+
+class running:  # noqa: N801 - a context manager that reads like a verb
+    """A service with these settings, ready; stopped at the end."""
+
+    def __init__(self, settings: Mapping[str, str], *, wait: bool = True) -> None:
+        self.settings = settings
+        self.wait = wait
+
+    def __enter__(self) -> Server:
+        port = free_port()
+        settings = {"FICHERO_MODEL_DIR": str(MODEL_DIR), "FICHERO_HOST": "127.0.0.1", "PORT": str(port), **self.settings}
+        self.process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=ROOT,
+            env=clean_environment(settings),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started = Server(f"http://127.0.0.1:{port}", self.process)
+        if self.wait:
+            wait_until_ready(started)
+        return started
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        try:
+            self.process.communicate(timeout=15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+
+
+def wait_until_ready(started: Server, seconds: float = 60.0) -> None:
+    """Wait for 200 of /readyz; fails with what the service printed if it ends before."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if started.process.poll() is not None:
+            pytest.fail(f"the service ended with {started.process.returncode}: {started.process.communicate()[1]}")
+        try:
+            if httpx.get(f"{started.url}/readyz", timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.1)
+    pytest.fail("the service did not become ready")
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
