@@ -14,9 +14,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from rag.cards import CardFolder, read_cards
+from rag.cards import LANGUAGES, CardFolder, read_cards
 from rag.errors import CardsInvalid, RagError
 from rag.indexing import BuildOptions, BuildReport, build_index, usable_cards
+from rag.manifest import Manifest
 from rag.settings import Settings, parse_settings
 
 
@@ -112,9 +113,13 @@ def _summarise(report: BuildReport, index_dir: Path, seconds: float) -> None:
     state = "built" if report.fresh else "up to date"
     print(
         f"Index {manifest.build_id} in {index_dir} {state}: {counts['cards']} cards, {counts['rows']} chunks, "
-        f"{counts['sentences']} sentences; {report.embedded} texts embedded; gate at {manifest.gate['threshold']:.3f}; "
+        f"{counts['sentences']} sentences; {report.embedded} texts embedded; gate at {_gate(manifest)}; "
         f"{seconds:.1f} s."
     )
+
+
+def _gate(manifest: Manifest) -> str:
+    return " and ".join(f"{manifest.gate[language]:.3f} ({language})" for language in LANGUAGES)
 
 
 class Bar:

@@ -17,16 +17,19 @@ from rag.records import (
     Refusal,
     Retrieval,
     RetrievedCard,
+    ScoredSentence,
     Span,
     TextSegment,
     card_url,
 )
 from rag.retrieval import OpenIndex, retrieve
+from rag.terms import coverage, terms
 
 CARDS_QUOTED = 2
 SENTENCES_LEAST, SENTENCES_MOST = 2, 3
 ANSWER_CHARS = 420
 """A third sentence is quoted only if the answer stays within this."""
+COVERAGE_WEIGHT = 0.6
 NEAREST_CARDS = 3
 
 _REFUSED = {
@@ -61,9 +64,8 @@ def answer_question(
     ``min_similarity`` overrides the gate that was calibrated with the index.
     """
     started = time.perf_counter()
-    threshold = index.threshold if min_similarity is None else min_similarity
-    found = retrieve(question, groups, index=index, embedder=embedder, top_k=top_k, threshold=threshold)
-    citations = _cite(_choose(found.passages)) if found.passed else []
+    found = retrieve(question, groups, index=index, embedder=embedder, top_k=top_k, threshold=min_similarity)
+    citations = _cite(_choose(question, found.passages)) if found.passed else []
     refusal = None if citations else _refuse(found)
     timings = {
         "embed": found.embed_ms,
@@ -103,14 +105,20 @@ def retrieved_cards(passages: Sequence[Passage]) -> tuple[RetrievedCard, ...]:
     )
 
 
-def _choose(passages: Sequence[Passage]) -> list[_Quote]:
+def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
     """
     Two or three sentences of the best two cards, in reading order: card by card as ranked, then as they stand.
 
-    A sentence is as good as its own score plus that of its card.
+    A sentence is as good as its own score, plus that of its card, plus its share of the question's words.
     """
+    wanted = terms(question)
+
+    def worth(passage: Passage, sentence: ScoredSentence) -> float:
+        text = passage.card.text[sentence.span.start : sentence.span.end]
+        return sentence.score + passage.rank_score + COVERAGE_WEIGHT * coverage(wanted, text)
+
     candidates = [
-        (sentence.score + passage.rank_score, rank, _Quote(passage.card, sentence.span, sentence.cosine))
+        (worth(passage, sentence), rank, _Quote(passage.card, sentence.span, sentence.cosine))
         for rank, passage in enumerate(passages[:CARDS_QUOTED])
         for sentence in passage.sentences
     ]

@@ -225,7 +225,7 @@ def _reference(work: CachedEmbedder) -> Reference:
 
 def _read_back(draft: Path, build_id: str, rows: Sequence[Row], vectors: Vectors) -> OpenIndex:
     """
-    The build as a server sees it, the gate closed.
+    The build as a server sees it, the gate not calibrated yet.
 
     Raises:
         BuildFailed: what comes out of the store is not what went in.
@@ -236,19 +236,21 @@ def _read_back(draft: Path, build_id: str, rows: Sequence[Row], vectors: Vectors
         raise BuildFailed(f"{draft}: the rows read back ({len(stored)}) are not those written ({len(rows)}).")
     if not np.allclose(stored_vectors, vectors[order], atol=1e-5):
         raise BuildFailed(f"{draft}: the vectors read back are not those written.")
-    return assemble(draft, build_id, stored, stored_vectors, threshold=1.0)
+    return assemble(draft, build_id, stored, stored_vectors, thresholds={})
 
 
 def _calibrate(index: OpenIndex, cards: Sequence[Card], work: CachedEmbedder) -> dict[str, float]:
-    """The gate: what unrelated questions find, asked as the public; where nothing is public, as every group."""
+    """The gates: what unrelated questions find, asked as the public; where nothing is public, as every group."""
     groups = {group for card in cards for group in card.acl}
     caller = {PUBLIC_GROUP} if PUBLIC_GROUP in groups else groups
-    best: list[float] = []
-    for question in (text for texts in reference_questions().values() for text in texts):
-        found = retrieve(question, caller, index=index, embedder=work.embedder, top_k=CALIBRATION_TOP_K, threshold=1.0)
-        if found.best_score is not None:
-            best.append(found.best_score)
-    return {"threshold": gate_threshold(best), "quantile": GATE_QUANTILE, "questions": float(len(best))}
+    gate: dict[str, float] = {"quantile": GATE_QUANTILE}
+    for language, questions in reference_questions().items():
+        found = [
+            retrieve(question, caller, index=index, embedder=work.embedder, top_k=CALIBRATION_TOP_K, threshold=1.0)
+            for question in questions
+        ]
+        gate[language] = gate_threshold([one.best_score for one in found if one.best_score is not None])
+    return gate
 
 
 def _build_id(cards: Sequence[Card], description: ModelDescription, options: BuildOptions) -> str:

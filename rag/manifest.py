@@ -36,7 +36,7 @@ class Manifest:
     """Card id → hash of everything in the card."""
     counts: Mapping[str, int]
     gate: Mapping[str, float]
-    """``threshold`` is a cosine; ``quantile`` of the ``questions`` unrelated ones stay below it."""
+    """Language of the question → a cosine; ``quantile`` of the unrelated questions stay below it."""
     files: Mapping[str, str]
     """Path below the build → SHA-256."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +34,8 @@ class OpenIndex:
     build_id: str
     rows: RowIndex
     evidence: Evidence
-    threshold: float
-    """The gate: a cosine, calibrated when the index was built."""
+    thresholds: Mapping[str, float]
+    """The gate for questions in each language: cosines, calibrated when the index was built."""
 
 
 def open_index(index_dir: Path, model: ModelDescription) -> OpenIndex:
@@ -56,10 +56,12 @@ def open_index(index_dir: Path, model: ModelDescription) -> OpenIndex:
     if len(rows) != manifest.counts["rows"] or vectors.shape != (len(rows), model.dimension):
         found = f"{len(rows)} rows with vectors of shape {vectors.shape}"
         raise IndexUnusable(build_dir, f"{found}, where {manifest.counts['rows']} rows of {model.dimension} should be")
-    return assemble(build_dir, manifest.build_id, rows, vectors, threshold=manifest.gate["threshold"])
+    return assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate)
 
 
-def assemble(build_dir: Path, build_id: str, rows: Sequence[Row], vectors: Vectors, *, threshold: float) -> OpenIndex:
+def assemble(
+    build_dir: Path, build_id: str, rows: Sequence[Row], vectors: Vectors, *, thresholds: Mapping[str, float]
+) -> OpenIndex:
     """
     Put a build together from rows and vectors, (n, d) float32, that its store gave, and its other files.
 
@@ -71,18 +73,25 @@ def assemble(build_dir: Path, build_id: str, rows: Sequence[Row], vectors: Vecto
         reference = open_reference(build_dir / REFERENCE_FILE)
     except (OSError, ValueError, KeyError) as error:
         raise IndexUnusable(build_dir, f"its sentences cannot be read: {error}") from error
-    return OpenIndex(build_id, RowIndex(rows, vectors, reference), evidence, threshold)
+    return OpenIndex(build_id, RowIndex(rows, vectors, reference), evidence, thresholds)
 
 
 def retrieve(
-    question: str, groups: Collection[str], *, index: OpenIndex, embedder: Embedder, top_k: int, threshold: float
+    question: str,
+    groups: Collection[str],
+    *,
+    index: OpenIndex,
+    embedder: Embedder,
+    top_k: int,
+    threshold: float | None = None,
 ) -> Retrieval:
     """
     Embed a question once and find its cards among those that share a group with the caller.
 
     The best chunks nominate cards; their sentences, each embedded with the card's title at build time, settle the
-    order. The gate compares the highest chunk cosine of the cards found with ``threshold``; what was found is returned
-    either way.
+    order. The gate compares the highest chunk cosine of the cards found with ``threshold``, or with what was calibrated
+    for the question's language: e5 puts text of another language further away, and a gate for both would shut one out.
+    What was found is returned either way.
     """
     started = time.perf_counter()
     language = detect_language(question)
@@ -91,12 +100,13 @@ def retrieve(
     hits = index.rows.search(vector, language, groups, count=max(POOL_CARDS, top_k))
     passages = _settle(hits, vector, language, index, top_k)
     best_score = max((passage.score for passage in passages), default=None)
+    gate = index.thresholds[language] if threshold is None else threshold
     return Retrieval(
         language=language,
         passages=tuple(passages),
         best_score=best_score,
-        threshold=threshold,
-        passed=best_score is not None and best_score >= threshold,
+        threshold=gate,
+        passed=best_score is not None and best_score >= gate,
         embed_ms=(embedded - started) * 1e3,
         search_ms=(time.perf_counter() - embedded) * 1e3,
     )

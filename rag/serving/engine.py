@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from rag.answering import answer_question
-from rag.embedding import Embedder, load_embedder
+from rag.embedding import Embedder, load_embedder, read_description
 from rag.errors import RagError
 from rag.records import Answer, Retrieval
 from rag.retrieval import OpenIndex, open_index, retrieve
@@ -52,14 +53,18 @@ class Engine:
         Raises:
             RagError: model or index cannot be used; also kept in ``failure``.
         """
-        started = time.perf_counter()
+        started, settings = time.perf_counter(), self._settings
         try:
-            embedder = load_embedder(self._settings.model_dir, threads=self._settings.threads)
-            index = open_index(self._settings.index_dir, embedder.description)
+            description = read_description(settings.model_dir)
+            # most of the index's time goes by in a process of its own
+            with ThreadPoolExecutor(max_workers=1) as beside:
+                opening = beside.submit(open_index, settings.index_dir, description)
+                embedder = load_embedder(settings.model_dir, threads=settings.threads)
+                index = opening.result()
         except RagError as error:
             self.failure = error
             raise
-        retrieve(_WARM_UP, (), index=index, embedder=embedder, top_k=1, threshold=1.0)
+        retrieve(_WARM_UP, (), index=index, embedder=embedder, top_k=1)
         self._loaded = Loaded(embedder, index)
         _log.info("ready with index %s after %.2f s", index.build_id, time.perf_counter() - started)
 
@@ -94,7 +99,6 @@ class Engine:
     async def search(self, question: str, groups: Collection[str], *, top_k: int | None) -> tuple[Retrieval, str]:
         """Retrieve for one question, and the version of the index that it came from."""
         loaded, settings = self.loaded, self._settings
-        threshold = loaded.index.threshold if settings.min_similarity is None else settings.min_similarity
         found = await self._in_thread(
             lambda: retrieve(
                 question,
@@ -102,7 +106,7 @@ class Engine:
                 index=loaded.index,
                 embedder=loaded.embedder,
                 top_k=top_k or settings.top_k,
-                threshold=threshold,
+                threshold=settings.min_similarity,
             )
         )
         return found, loaded.index.build_id

@@ -84,9 +84,8 @@ def _from_json(body: bytes) -> Question:
 def _from_form(fields: Mapping[str, str]) -> Question:
     _refuse_unknown(fields, _FORM_FIELDS)
     top_k = fields.get("top_k")
-    number: object = (
-        int(top_k) if top_k is not None and top_k.isascii() and top_k.isdigit() and len(top_k) < 4 else top_k
-    )
+    digits = top_k is not None and top_k.isascii() and top_k.isdigit() and len(top_k) < 4
+    number: object = int(top_k) if top_k is not None and digits else top_k
     return Question(_check_text(fields.get("q"), "q"), _check_top_k(number))
 
 

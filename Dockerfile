@@ -1,0 +1,34 @@
+# The model and the index are made here and baked in; to change the knowledge, edit cards/ and build again.
+ARG BASE_IMAGE=python:3.12-slim
+
+FROM ${BASE_IMAGE} AS build
+WORKDIR /srv/fichero
+ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+COPY requirements.txt requirements-build.txt requirements-model.txt ./
+# two environments: one to be shipped, one to export the model with
+RUN python3 -m venv /opt/run && /opt/run/bin/python -m pip install --require-hashes -r requirements.txt
+RUN python3 -m venv /opt/export && /opt/export/bin/python -m pip install --require-hashes -r requirements-build.txt
+COPY rag ./rag
+RUN /opt/export/bin/python -m rag.model_export --cache /tmp/weights && rm -r /tmp/weights
+COPY build_index.py ./
+COPY cards ./cards
+RUN /opt/run/bin/python build_index.py && rm -r index/cache
+# what runs needs neither an installer nor the exporter
+RUN /opt/run/bin/python -m pip uninstall --yes pip && rm -r rag/model_export
+
+FROM ${BASE_IMAGE}
+LABEL org.opencontainers.image.title="fichero" \
+      org.opencontainers.image.description="Cited answers from a box of Markdown cards"
+WORKDIR /srv/fichero
+COPY --from=build /opt/run /opt/run
+COPY --from=build /srv/fichero/rag ./rag
+COPY --from=build /srv/fichero/model ./model
+COPY --from=build /srv/fichero/index ./index
+COPY app.py ./
+COPY static ./static
+ENV PATH=/opt/run/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PORT=8000
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
+  CMD ["python", "-m", "rag.serving.healthcheck"]
+CMD ["python", "app.py"]

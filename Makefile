@@ -1,0 +1,65 @@
+# Every target sets up what it needs; nothing is done twice. Needs Python 3.11 or newer and a package registry.
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+export PORT
+
+.PHONY: run test check setup setup-dev model ingest ingest-clean eval image bench screenshots lock
+
+run: ingest ## serve on PORT (8000)
+	@echo "Serving on http://localhost:$(PORT) (stop with Ctrl+C)"
+	@exec $(BIN)/python app.py
+
+test: setup-dev model ## all tests; those of the page need Chromium and Node
+	$(BIN)/python -m pytest
+
+check: setup-dev model ## format, lint, types and tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+setup: $(VENV)/.build
+setup-dev: $(VENV)/.dev
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one with make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.build: $(VENV)/.python requirements.txt requirements-build.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements-build.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.build requirements-dev.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+model: setup ## make model/ from the packaged weights
+	@$(BIN)/python -m rag.model_export
+
+ingest: model ## bring index/ up to date with cards/
+	@$(BIN)/python build_index.py
+
+ingest-clean: model ## raze index/ and its caches, and build everything again
+	@$(BIN)/python build_index.py --clean
+
+eval: ingest ## how well the golden cases are answered
+	@$(BIN)/python -m rag.evaluation
+
+image: ## build the container image
+	docker build --tag fichero .
+
+bench: ingest setup-dev ## memory, start and latency of the service
+	@$(BIN)/python -m benchmarks.serving
+
+screenshots: ingest setup-dev ## make docs/images again
+	@$(BIN)/python -m benchmarks.screenshots
+
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock"
+lock: setup ## pin every package again
+	$(BIN)/python -m pip install --disable-pip-version-check uv
+	$(COMPILE) pyproject.toml -o requirements.txt
+	$(COMPILE) -c requirements.txt --extra build pyproject.toml -o requirements-build.txt
+	$(COMPILE) -c requirements-build.txt --extra build --extra dev pyproject.toml -o requirements-dev.txt

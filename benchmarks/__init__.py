@@ -1,0 +1,1 @@
+"""Commands that measure; each prints its figures with the machine they come from."""

@@ -1,0 +1,154 @@
+"""Start, memory and latency of the whole service over loopback: ``python -m benchmarks.serving``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+
+from benchmarks.machine import describe_machine
+from rag.embedding import Embedder, load_embedder
+from rag.settings import parse_settings
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUND = 20
+"""Questions between two changes from /ask to the bare model and back, so that both meet the same machine."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
+    parser.add_argument("--questions", type=int, default=200, help="asked in a row by one client (default: 200)")
+    parser.add_argument("--starts", type=int, default=5, help="starts to take the median of (default: 5)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    options = parser.parse_args(arguments)
+    questions = _questions(options.questions)
+    starts = [_seconds_to_first_answer(questions[0]) for _ in range(options.starts)]
+    settings = parse_settings(os.environ)
+    embedder = load_embedder(settings.model_dir, threads=settings.threads)
+    with _Service() as service:
+        asked, bare = _compare(service, embedder, questions)
+        memory = service.memory_mb()
+    figures = {
+        "first_answer_seconds": round(statistics.median(starts), 2),
+        "memory_rss_mb": memory["Rss"],
+        "memory_pss_mb": memory["Pss"],
+        "memory_private_mb": memory["Private"],
+        "ask_p50_ms": round(statistics.median(asked), 2),
+        "ask_p95_ms": round(statistics.quantiles(asked, n=20)[-1], 2),
+        "embedding_p50_ms": round(statistics.median(bare), 2),
+        "ratio_p50": round(statistics.median(asked) / statistics.median(bare), 2),
+    }
+    if options.json:
+        print(json.dumps({"machine": describe_machine(), "questions": len(questions), **figures}, indent=1))
+        return 0
+    print(describe_machine())
+    print(f"process start to first answer: {figures['first_answer_seconds']} s (median of {options.starts})")
+    print(
+        f"memory after {len(questions)} questions: {figures['memory_rss_mb']} MB resident, of which "
+        f"{figures['memory_private_mb']} MB private (the rest is mapped files)"
+    )
+    print(
+        f"/ask p50 {figures['ask_p50_ms']} ms, p95 {figures['ask_p95_ms']} ms; the embedding alone p50 "
+        f"{figures['embedding_p50_ms']} ms; ratio {figures['ratio_p50']}"
+    )
+    return 0
+
+
+def _questions(count: int) -> list[str]:
+    lines = [
+        json.loads(line)["question"]
+        for path in sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    return [lines[number % len(lines)] for number in range(count)]
+
+
+def _compare(service: _Service, embedder: Embedder, questions: Sequence[str]) -> tuple[list[float], list[float]]:
+    """Milliseconds of each question, asked and only embedded, in alternating rounds after a warm-up."""
+    asked: list[float] = []
+    bare: list[float] = []
+    with httpx.Client(base_url=service.url, timeout=30) as client:
+        for question in questions[:ROUND]:
+            client.post("/ask", json={"question": question}).raise_for_status()
+            embedder.embed_query(question)
+        for first in range(0, len(questions), ROUND):
+            for question in questions[first : first + ROUND]:
+                started = time.perf_counter()
+                client.post("/ask", json={"question": question}).raise_for_status()
+                asked.append((time.perf_counter() - started) * 1e3)
+            for question in questions[first : first + ROUND]:
+                started = time.perf_counter()
+                embedder.embed_query(question)
+                bare.append((time.perf_counter() - started) * 1e3)
+    return asked, bare
+
+
+def _seconds_to_first_answer(question: str) -> float:
+    started = time.perf_counter()
+    with _Service(wait=False) as service:
+        while True:
+            try:
+                reply = httpx.post(f"{service.url}/ask", json={"question": question}, timeout=30)
+            except httpx.TransportError:
+                reply = None
+            if reply is not None and reply.status_code == 200:
+                return time.perf_counter() - started
+            if service.process.poll() is not None:
+                raise SystemExit("The service ended. Is there a model and an index? Try: make ingest")
+            time.sleep(0.01)
+
+
+class _Service:
+    """The service as a process of its own, on a free port of loopback."""
+
+    def __init__(self, *, wait: bool = True) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        environment = {**os.environ, "PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
+        self.process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
+        if wait:
+            self._wait()
+
+    def _wait(self) -> None:
+        while self.process.poll() is None:
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise SystemExit("The service ended. Is there a model and an index? Try: make ingest")
+
+    def memory_mb(self) -> dict[str, int]:
+        """Resident, proportional and private memory of the process, in MB."""
+        kib = {"Rss": 0, "Pss": 0, "Private": 0}
+        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name in ("Rss", "Pss"):
+                kib[name] += int(value.split()[0])
+            elif name.startswith("Private_"):
+                kib["Private"] += int(value.split()[0])
+        return {name: round(value * 1024 / 1e6) for name, value in kib.items()}
+
+    def __enter__(self) -> _Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
