@@ -33,7 +33,7 @@ def current_build(index_dir: Path) -> Path:
         raise IndexMissing(index_dir) from error
     except (OSError, ValueError) as error:
         raise IndexUnusable(index_dir, f"{CURRENT_FILE} cannot be read: {error}") from error
-    if not name.isalnum() or not (index_dir / name).is_dir():
+    if not name.isalnum() or len(name) > 64 or not (index_dir / name).is_dir():
         raise IndexUnusable(index_dir, f"{CURRENT_FILE} names {name[:40]!r}, which is not there")
     return index_dir / name
 

@@ -9,7 +9,7 @@ from rag.errors import SettingsInvalid
 from rag.markdown import Kind, Line, scan_lines
 from rag.records import Card, Chunk, Span
 
-CHUNKER_VERSION = 1
+CHUNKER_VERSION = 2
 """Raise it when the same card would give other chunks."""
 MINIMUM_CHARS = 20
 
@@ -58,22 +58,47 @@ class _Splitter:
         # what is left for new text beside the overlap
         self.budget = chunk_chars - overlap_chars
         lines = scan_lines(text)
-        self.headings = {line.start for line in lines if line.kind is Kind.HEADING}
+        self.headings = _heading_spans(text, lines)
         self.rows: list[Line] = [line for line in lines if line.kind in (Kind.TABLE_ROW, Kind.TABLE_HEADER)]
-        self.row_starts = {line.start for line in self.rows}
+        self.row_starts = {line.content for line in self.rows}
 
     def spans(self) -> list[Span]:
-        packed = self._pack([atom for atom in self._atoms(Span(0, len(self.text)), 0) if atom.end > atom.start])
+        packed = self._pack(self._units())
         return [self._with_overlap(span, packed[number - 1] if number else None) for number, span in enumerate(packed)]
+
+    def _units(self) -> Iterator[Span]:
+        """What is not to be cut: atoms, each with the headings right above it that fit beside it."""
+        waiting: list[Span] = []
+        for heading, atom in self._atoms_of_sections():
+            if heading and atom.end - atom.start <= self.limit:
+                waiting.append(atom)
+                continue
+            while waiting and atom.end - waiting[0].start > self.limit:
+                yield waiting.pop(0)
+            yield Span(waiting[0].start if waiting else atom.start, atom.end)
+            waiting = []
+        yield from waiting
+
+    def _atoms_of_sections(self) -> Iterator[tuple[bool, Span]]:
+        """Atoms in reading order, headings apart from the text around them."""
+        position = 0
+        for heading in [*self.headings, Span(len(self.text), len(self.text))]:
+            yield from (
+                (False, atom) for atom in self._atoms(Span(position, heading.start), 0) if atom.end > atom.start
+            )
+            if heading.end - heading.start <= self.limit:
+                yield from [(True, heading)] if heading.end > heading.start else []
+            else:
+                yield from ((False, atom) for atom in self._atoms(heading, 0))
+            position = heading.end
 
     def _atoms(self, span: Span, level: int) -> Iterator[Span]:
         """Pieces within the budget, trimmed, cut at the strongest separator that does it."""
         span = self._trim(span)
         size = span.end - span.start
         # a word, or a table row, is cut only if no chunk can hold it
-        whole = level == len(_BREAKS) or (
-            span.start in self.row_starts and "\n" not in self.text[span.start : span.end]
-        )
+        is_row = span.start in self.row_starts and "\n" not in self.text[span.start : span.end]
+        whole = is_row or level == len(_BREAKS)
         if size <= self.budget or (whole and size <= self.limit):
             yield span
         elif level == len(_BREAKS):
@@ -86,23 +111,15 @@ class _Splitter:
                 start = separator.end()
             yield from self._atoms(Span(start, span.end), level + 1)
 
-    def _pack(self, atoms: list[Span]) -> list[Span]:
-        """Join neighbours as long as they fit; a heading moves on to what it heads."""
+    def _pack(self, units: Iterator[Span]) -> list[Span]:
+        """Join neighbours as long as they fit."""
         packed: list[Span] = []
-        group: list[Span] = []
-        for atom in atoms:
-            room = self.budget if packed else self.limit
-            if group and atom.end - group[0].start > room:
-                keep = len(group)
-                while keep > 1 and group[keep - 1].start in self.headings:
-                    keep -= 1
-                if keep < len(group) and atom.end - group[keep].start > self.limit:
-                    keep = len(group)
-                packed.append(Span(group[0].start, group[keep - 1].end))
-                group = group[keep:]
-            group.append(atom)
-        if group:
-            packed.append(Span(group[0].start, group[-1].end))
+        for unit in units:
+            room = self.budget if len(packed) > 1 else self.limit
+            if packed and unit.end - packed[-1].start <= room:
+                packed[-1] = Span(packed[-1].start, unit.end)
+            else:
+                packed.append(unit)
         return packed
 
     def _with_overlap(self, span: Span, before: Span | None) -> Span:
@@ -111,7 +128,7 @@ class _Splitter:
             return span
         earliest = max(span.start - self.overlap, span.end - self.limit, before.start + 1)
         start = next((at for at in range(earliest, span.start) if self._begins_word(at)), span.start)
-        row = next((row for row in self.rows if row.start < start < row.end), None)
+        row = next((row for row in self.rows if row.content < start < row.end), None)
         return self._trim(Span(min(row.end, span.start) if row else start, span.end))
 
     def _begins_word(self, at: int) -> bool:
@@ -121,3 +138,17 @@ class _Splitter:
         piece = self.text[span.start : span.end]
         start = span.start + len(piece) - len(piece.lstrip())
         return Span(start, max(start, span.start + len(piece.rstrip())))
+
+
+def _heading_spans(text: str, lines: list[Line]) -> list[Span]:
+    """The headings, each with the line that underlines it if there is one, trimmed."""
+    spans: list[Span] = []
+    for number, line in enumerate(lines):
+        if line.kind is not Kind.HEADING:
+            continue
+        below = lines[number + 1] if number + 1 < len(lines) else line
+        is_underlined = below.kind is Kind.RULE and not text[line.start : line.end].lstrip(" >").startswith("#")
+        end = below.end if is_underlined else line.end
+        start = line.start + len(text[line.start : end]) - len(text[line.start : end].lstrip())
+        spans.append(Span(start, start + len(text[start:end].rstrip())))
+    return spans

@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from rag.records import Span
@@ -61,11 +63,20 @@ def open_evidence(folder: Path) -> Evidence:
     Raises:
         OSError, ValueError: a file is missing or damaged.
     """
-    cards = {
-        name: (int(first), int(last))
-        for name, (first, last) in json.loads((folder / _CARDS).read_text("utf-8")).items()
-    }
+    try:
+        entries = json.loads((folder / _CARDS).read_text("utf-8")).items()
+        cards = {name: (int(first), int(last)) for name, (first, last) in entries}
+        return Evidence(_load_vectors(folder / _VECTORS, cards), _load(folder / _SPANS), cards)
+    except (EOFError, AttributeError, TypeError) as error:
+        raise ValueError(f"the files of sentences are damaged: {error!r}") from error
+
+
+def _load(path: Path) -> NDArray[Any]:
+    with path.open("rb") as file:
+        return np.asarray(np.load(file, allow_pickle=False))
+
+
+def _load_vectors(path: Path, cards: Mapping[str, tuple[int, int]]) -> NDArray[Any]:
     # an empty file cannot be mapped
-    vectors_file, filled = folder / _VECTORS, any(last > first for first, last in cards.values())
-    vectors = np.load(vectors_file, mmap_mode="r") if filled else np.load(vectors_file)
-    return Evidence(vectors, np.load(folder / _SPANS), cards)
+    filled = any(last > first for first, last in cards.values())
+    return open_memmap(path, mode="r") if filled else _load(path)

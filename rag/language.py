@@ -10,7 +10,7 @@ _WORDS = {
         del desde donde dos el ella ellos en entre era es esa ese eso esta estaba estan estar este esto
         estoy fue fueron ha hace hacer hasta hay la las le les lo los mas me mi mis muy nada ni nos o otra
         otro para pero poco por porque puede puedo pueden que quien quienes se segun ser si siempre sin
-        sobre solo son soy su sus también tan tengo tiene tienen tipo todo todos tras tu un una unas unos
+        sobre solo son soy su sus tambien tan tengo tiene tienen tipo todo todos tras tu un una unas unos
         usted y ya yo hola gracias fecha año años mujer hombre llama llamo tomar dosis pastilla medico
         """.split()
     ),

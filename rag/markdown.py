@@ -61,8 +61,32 @@ def headings_above(lines: list[Line], text: str, position: int) -> list[str]:
             break
         if line.kind is Kind.HEADING:
             path = [entry for entry in path if entry[0] < line.level]
-            path.append((line.level, text[line.content : line.end].strip().rstrip("#").rstrip()))
+            path.append((line.level, heading_title(line, text)))
     return [title for _, title in path if title]
+
+
+def heading_title(line: Line, text: str) -> str:
+    """The words of a heading, without the signs that may close it (``# Title #``, but not ``# C#``)."""
+    title = text[line.content : line.end].strip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1].isspace() else title
+
+
+def opening_fence(line: str) -> str:
+    """The run of signs with which a line opens fenced code, or nothing."""
+    stripped = line.strip()
+    for sign in "`~":
+        run = stripped[: len(stripped) - len(stripped.lstrip(sign))]
+        # backticks that close in the same line are code within a sentence
+        if len(run) >= 3 and not (sign == "`" and sign in stripped[len(run) :]):
+            return run
+    return ""
+
+
+def closes_fence(line: str, fence: str) -> bool:
+    """Whether a line ends the code that ``fence`` began: the same sign, at least as often, and nothing else."""
+    stripped = line.strip()
+    return len(stripped) >= len(fence) and not stripped.strip(fence[0])
 
 
 def table_header_of(lines: list[Line], text: str, position: int) -> str | None:
@@ -72,7 +96,7 @@ def table_header_of(lines: list[Line], text: str, position: int) -> str | None:
         if line.kind is Kind.TABLE_HEADER:
             header = line
         if line.start <= position < line.end + 1:
-            inside = line.kind is Kind.TABLE_ROW and header is not None
+            inside = line.kind in (Kind.TABLE_ROW, Kind.TABLE_RULE) and header is not None
             return text[header.start : header.end].strip() if inside and header else None
     return None
 
@@ -96,10 +120,10 @@ def _read_line(raw: str, start: int, fence: str) -> tuple[Line, str]:
     end, stripped = start + len(raw), raw.strip()
     content = start + len(raw) - len(raw.lstrip())
     if fence:
-        closes = stripped.startswith(fence) and not stripped.strip(fence[0])
-        return Line(start, end, Kind.CODE, content), "" if closes else fence
-    if stripped.startswith(("```", "~~~")):
-        return Line(start, end, Kind.CODE, content), stripped[:3]
+        return Line(start, end, Kind.CODE, content), "" if closes_fence(raw, fence) else fence
+    opened = opening_fence(raw)
+    if opened:
+        return Line(start, end, Kind.CODE, content), opened
     if not stripped:
         return Line(start, end, Kind.BLANK, end), ""
     return _read_markers(raw, start, content), ""

@@ -7,6 +7,7 @@ about, and ranking has to take that out.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,12 +63,15 @@ def open_reference(path: Path) -> Reference:
     Raises:
         OSError, ValueError: the file is missing or damaged.
     """
-    with np.load(path) as arrays:
-        names = {name.partition("_")[2] for name in arrays.files}
-        return Reference(
-            {name: arrays[f"question_{name}"] for name in names},
-            {name: arrays[f"passage_{name}"] for name in names},
-        )
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            names = {name.partition("_")[2] for name in arrays.files}
+            return Reference(
+                {name: arrays[f"question_{name}"] for name in names},
+                {name: arrays[f"passage_{name}"] for name in names},
+            )
+    except (EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path.name} holds no reference vectors: {error!r}") from error
 
 
 class LanguageCentring:

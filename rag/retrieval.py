@@ -17,12 +17,14 @@ from rag.evidence import Evidence, open_evidence
 from rag.language import detect_language
 from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, check_files, read_manifest
 from rag.records import Card, Hit, Passage, Retrieval, Row, ScoredSentence
-from rag.reference import open_reference
+from rag.reference import open_reference, reference_questions
 from rag.row_index import RowIndex
 from rag.store import read_rows
 
 POOL_CARDS = 32
 """Cards whose sentences are compared with the question."""
+SAME_LANGUAGE = 0.05
+"""What a card in the question's language is ahead: of two that answer alike, that is the one to read."""
 
 Vectors = NDArray[np.float32]
 
@@ -51,6 +53,9 @@ def open_index(index_dir: Path, model: ModelDescription) -> OpenIndex:
     if manifest.model_fingerprint != model.fingerprint:
         made_by = f"{manifest.model_name} ({manifest.model_fingerprint})"
         raise IndexUnusable(build_dir, f"it was made with the model {made_by}, not {model.name} ({model.fingerprint})")
+    missing = set(reference_questions()) - set(manifest.gate)
+    if missing:
+        raise IndexUnusable(build_dir, f"its gate is not calibrated for questions in {', '.join(sorted(missing))}")
     check_files(build_dir, manifest)
     rows, vectors = read_rows(build_dir / CHROMA_DIR)
     if len(rows) != manifest.counts["rows"] or vectors.shape != (len(rows), model.dimension):
@@ -125,7 +130,9 @@ def _settle(hits: Sequence[Hit], question: Vectors, language: str, index: OpenIn
     for hit, count, end in zip(hits, counts, ends, strict=True):
         own = slice(end - count, end)
         # a card without sentences is as good as its chunk
-        settled.append((hit.score + (float(scores[own].max()) if count else hit.score), hit, own))
+        best_sentence = float(scores[own].max()) if count else hit.score
+        preference = SAME_LANGUAGE if hit.card.language == language else 0.0
+        settled.append((hit.score + best_sentence + preference, hit, own))
     settled.sort(key=lambda entry: -entry[0])
     return [
         Passage(

@@ -14,6 +14,8 @@ from rag.reference import LanguageCentring, Reference
 OVER_RETRIEVAL = 4
 """Chunks fetched for each card asked for; widened until there are enough cards."""
 
+SCORE_DIGITS = 5
+
 Vectors = NDArray[np.float32]
 
 
@@ -38,8 +40,11 @@ class RowIndex:
         """``vectors`` is (n, d) float32, unit length, in the order of the rows. Rows without text are not ranked."""
         self._cards = {row.card.card_id: row.card for row in rows}
         ranked = [number for number, row in enumerate(rows) if row.end > row.start]
-        ranked.sort(key=lambda number: (rows[number].card.acl, number))
+        ranked.sort(key=lambda number: (rows[number].card.acl, rows[number].row_id))
         self._rows = [rows[number] for number in ranked]
+        by_id = sorted(range(len(ranked)), key=lambda number: self._rows[number].row_id)
+        # for each row, its place in order of id: what settles ties
+        self._places = np.argsort(np.array(by_id, np.intp))
         self._matrix = np.ascontiguousarray(vectors[ranked])
         self._blocks = _blocks(self._rows)
         languages = [row.card.language for row in self._rows]
@@ -64,7 +69,9 @@ class RowIndex:
         """
         numbers, cosines, scores = self._scored(question, language, groups)
         hits: list[Hit] = []
-        for position in _best_per_card(numbers, scores, self._rows, count):
+        # the last digits depend on how many rows stood beside each other, and are no reason to rank
+        rounded = np.round(scores, SCORE_DIGITS)
+        for position in _best_per_card(rounded, numbers, self._places[numbers], self._rows, count):
             row = self._rows[numbers[position]]
             cosine, score = float(cosines[position]), float(scores[position])
             hits.append(Hit(row.card, row.chunk_index, row.start, row.end, cosine, score))
@@ -97,23 +104,25 @@ def _blocks(rows: Sequence[Row]) -> list[_Block]:
     return blocks
 
 
-def _best_per_card(numbers: NDArray[np.intp], scores: Vectors, rows: Sequence[Row], count: int) -> list[int]:
+def _best_per_card(
+    scores: Vectors, numbers: NDArray[np.intp], places: NDArray[np.intp], rows: Sequence[Row], count: int
+) -> list[int]:
     """Positions of the best row of each card, best first: fetch a few rows for each, widen while short of cards."""
     wanted = count * OVER_RETRIEVAL
     while True:
         best: dict[str, int] = {}
-        for position in _top(scores, wanted).tolist():
+        for position in _top(scores, places, wanted).tolist():
             best.setdefault(rows[numbers[position]].card.card_id, position)
         if len(best) >= count or wanted >= len(scores):
             return list(best.values())[:count]
         wanted *= 2
 
 
-def _top(scores: Vectors, count: int) -> NDArray[np.intp]:
-    """Positions of at least the ``count`` highest scores, best first, ties in the order given."""
+def _top(scores: Vectors, places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Positions of at least the ``count`` highest scores, best first, ties by place."""
     if count < len(scores):
         edge = np.partition(scores, len(scores) - count)[len(scores) - count]
         candidates = np.flatnonzero(scores >= edge)
     else:
         candidates = np.arange(len(scores))
-    return candidates[np.argsort(-scores[candidates], kind="stable")]
+    return candidates[np.lexsort((places[candidates], -scores[candidates]))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rag.markdown import Kind, Line, scan_lines, table_cells
 from rag.records import Span
 
-SENTENCES_VERSION = 2
+SENTENCES_VERSION = 3
 """Raise it when the same card would give other sentences."""
 
 _ENDS, _CLOSERS, _OPENERS = frozenset(".!?…"), frozenset("\"'»”’)]*_"), frozenset("¿¡\"'«“‘([*_-–—")
@@ -48,7 +48,7 @@ def split_sentences(text: str) -> list[Sentence]:
         paragraph = [line] if line.kind is Kind.ITEM else []
         if line.kind is Kind.TABLE_HEADER:
             columns = table_cells(text[line.start : line.end])
-        elif line.kind is Kind.TABLE_ROW:
+        elif line.kind is Kind.TABLE_ROW and any(map(str.isalnum, text[line.start : line.end])):
             sentences.append(_of_row(text, line, columns))
     sentences += _of_paragraph(text, paragraph)
     return sentences
@@ -66,13 +66,13 @@ def _of_paragraph(text: str, paragraph: list[Line]) -> Iterator[Sentence]:
         return
     start, end = paragraph[0].content, paragraph[-1].end
     while start < end:
+        while start < end and text[start].isspace():
+            start += 1
         stop = _sentence_end(text, start, end)
         piece = text[start:stop].rstrip()
         if any(letter.isalnum() for letter in piece) and not piece.endswith(":"):
             yield Sentence(Span(start, start + len(piece)), " ".join(piece.split()))
         start = stop
-        while start < end and text[start].isspace():
-            start += 1
 
 
 def _sentence_end(text: str, start: int, end: int) -> int:

@@ -14,6 +14,7 @@ from rag.errors import SettingsInvalid
 PREFIX = "FICHERO_"
 PORT = "PORT"
 
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -83,7 +84,7 @@ def _parse(variable: str, text: str) -> Any:
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not text.lstrip("-").isascii() or not text.lstrip("-").isdigit() or not low <= int(text) <= high:
+        if not _WHOLE.fullmatch(text) or not low <= int(text) <= high:
             raise ValueError(f"it takes a whole number from {low} to {high}")
         return int(text)
 

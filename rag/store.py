@@ -62,7 +62,10 @@ def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
         raise IndexMissing(chroma_dir)
     with tempfile.TemporaryDirectory(prefix="fichero-chroma-") as work:
         copy, result = Path(work) / "chroma", Path(work) / "rows"
-        shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)
+        try:
+            shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)
+        except OSError as error:
+            raise IndexUnusable(chroma_dir, f"it cannot be copied: {error}") from error
         command = [sys.executable, "-m", "rag.store", str(copy), str(result)]
         # -m needs the project's root, wherever the server was started from
         root = Path(__file__).resolve().parent.parent
@@ -103,7 +106,7 @@ def _read_pages(collection: Collection) -> tuple[list[Row], Vectors]:
     cards = _read_cards(stored)
     rows = [_row(row_id, metadata, document, cards) for row_id, metadata, document, _ in stored]
     vectors = np.array([vector for *_, vector in stored], np.float32)
-    return rows, vectors.reshape(len(rows), -1)
+    return rows, vectors if rows else vectors.reshape(0, 0)
 
 
 def _read_cards(stored: Sequence[tuple[str, dict[str, Any], str, Any]]) -> dict[str, Card]:

@@ -23,7 +23,7 @@ import { sourcesOf, statementsOf } from "./statements.js";
 export function answerView(answer, words, openCard) {
   const body = answer.refusal
     ? [refusalView(answer.refusal, words, openCard)]
-    : [statementsView(answer, words, openCard), ...notes(answer, words), sourceList(answer.citations, words, openCard)];
+    : [...notes(answer, words), statementsView(answer, words, openCard), sourceList(answer.citations, words, openCard)];
   return entryView(answer.question, answer.language, words, { "data-testid": "answer" }, ...body);
 }
 
@@ -84,6 +84,7 @@ function rowView(cells) {
   return element("span", { class: "row" }, ...parts);
 }
 
+/** What to know before reading. */
 function notes(answer, words) {
   const foreign = answer.citations.map(({ language }) => language)
     .filter((language, at, all) => language !== answer.language && all.indexOf(language) === at)

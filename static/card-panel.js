@@ -107,9 +107,18 @@ export class CardPanel {
     this.#card = card;
     this.#renderCard(card, target);
     byId("card-title").focus({ preventScroll: true });
-    const quote = this.#dialog.querySelector("mark");
-    if (quote) quote.scrollIntoView({ block: "center" });
-    else byId("card-scroll").scrollTop = 0;
+    this.#scrollTo(this.#dialog.querySelector("mark"));
+  }
+
+  /** To the middle. `scrollIntoView` would move the page behind as well. */
+  #scrollTo(quote) {
+    const box = byId("card-scroll");
+    if (!quote) box.scrollTop = 0;
+    else {
+      const { top, height } = quote.getBoundingClientRect();
+      const above = Math.max(0, (box.clientHeight - height) / 2);
+      box.scrollTop += top - box.getBoundingClientRect().top - above;
+    }
   }
 
   #renderCard(card, target) {
@@ -124,6 +133,7 @@ export class CardPanel {
   }
 
   #fill(title, ...nodes) {
+    byId("card-eyebrow").hidden = title === "";
     byId("card-title").textContent = title || this.words().say("card.eyebrow");
     byId("card-title").removeAttribute("lang");
     byId("card-content").replaceChildren(...nodes);

@@ -5,11 +5,6 @@ export class Latest {
   /** @type {AbortController | null} */
   #current = null;
 
-  /** Whether work is under way. */
-  get busy() {
-    return this.#current !== null;
-  }
-
   /**
    * @template T
    * @param {(signal: AbortSignal) => Promise<T>} work

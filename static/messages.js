@@ -9,7 +9,8 @@ export const MESSAGES = {
     "page.tagline": "Pregunte. Cada frase de la respuesta lleva a la ficha de la que sale.",
     "page.switch": "English",
     "page.note": "Las respuestas las compone un programa con frases de las fichas; compruebe siempre la fuente. "
-      + "Las fichas de muestra son contenido de ejemplo: no son consejo médico.",
+      + "Las fichas de muestra son contenido de ejemplo: no son consejo médico. "
+      + "Si es urgente, llame al 112.",
     "ask.label": "Su pregunta",
     "ask.hint": "Escriba aquí lo que quiere saber…",
     "ask.keys": "Intro envía · Mayús + Intro, línea nueva",
@@ -37,7 +38,6 @@ export const MESSAGES = {
     "source.chip.unknown": "Cita {number} sin fuente conocida",
     "source.verdict.weak": "Respaldo débil: compruebe la frase en la ficha.",
     "source.verdict.unsupported": "La ficha no respalda esta frase.",
-    "source.verdict.unknown": "Cita sin fuente conocida.",
     "source.license": "Licencia {license}",
     "source.origin": "Origen: {source}",
     "source.synthetic": "contenido de ejemplo",
@@ -49,6 +49,7 @@ export const MESSAGES = {
     "refusal.below_threshold": "Ninguna ficha se acerca lo bastante a su pregunta, y es mejor no "
       + "responder que adivinar.",
     "refusal.no_evidence": "No hay ninguna ficha que hable de esto.",
+    "refusal.no_cards": "Todavía no hay fichas que usted pueda consultar.",
     "refusal.other": "Las fichas no permiten responder a esta pregunta.",
     "refusal.nearest": "Lo más cercano que hay",
     "refusal.advice": "Pruebe con otras palabras, o abra una de las fichas más cercanas.",
@@ -78,7 +79,8 @@ export const MESSAGES = {
     "page.tagline": "Ask. Each sentence of the answer leads to the card it comes from.",
     "page.switch": "Español",
     "page.note": "Answers are put together by a program from sentences of the cards; always check the source. "
-      + "The sample cards are example content: they are not medical advice.",
+      + "The sample cards are example content: they are not medical advice. "
+      + "If it is urgent, call 112",
     "ask.label": "Your question",
     "ask.hint": "Write what you would like to know…",
     "ask.keys": "Enter sends · Shift + Enter, new line",
@@ -106,7 +108,6 @@ export const MESSAGES = {
     "source.chip.unknown": "Citation {number} without a known source",
     "source.verdict.weak": "Weak support: check the sentence in the card.",
     "source.verdict.unsupported": "The card does not support this sentence.",
-    "source.verdict.unknown": "Citation without a known source.",
     "source.license": "Licence {license}",
     "source.origin": "Origin: {source}",
     "source.synthetic": "example content",
@@ -117,6 +118,7 @@ export const MESSAGES = {
     "refusal.title": "The cards do not say",
     "refusal.below_threshold": "No card comes close enough to your question, and no answer is better than a guess.",
     "refusal.no_evidence": "There is no card about this.",
+    "refusal.no_cards": "There are no cards that you can consult yet.",
     "refusal.other": "The cards do not allow an answer to this question.",
     "refusal.nearest": "The nearest there is",
     "refusal.advice": "Try other words, or open one of the nearest cards.",

@@ -9,9 +9,10 @@ import { element } from "./dom.js";
 export function refusalView({ reason, nearest }, words, openCard) {
   const key = words.has(`refusal.${reason}`) ? `refusal.${reason}` : "refusal.other";
   const advice = nearest.length > 0 ? "refusal.advice" : "refusal.advice.alone";
+  const hope = reason === "no_cards" ? [] : [" ", words.say(advice)];
   return element("div", { class: "refusal", "data-testid": "refusal" },
     element("h3", {}, words.say("refusal.title")),
-    element("p", {}, words.say(key), " ", words.say(advice)),
+    element("p", {}, words.say(key), ...hope),
     nearest.length > 0 ? nearestCards(nearest, words, openCard) : null);
 }
 

@@ -105,7 +105,9 @@ class running:  # noqa: N801 - a context manager that reads like a verb
 
     def __enter__(self) -> Server:
         port = free_port()
-        settings = {"FICHERO_MODEL_DIR": str(MODEL_DIR), "FICHERO_HOST": "127.0.0.1", "PORT": str(port), **self.settings}
+        fixed = {"FICHERO_MODEL_DIR": str(MODEL_DIR), "FICHERO_HOST": "127.0.0.1", "PORT": str(port)}
+        # few lines, as nobody empties the pipe while it runs
+        settings = {**fixed, "FICHERO_LOG_LEVEL": "error", **self.settings}
         self.process = subprocess.Popen(
             [sys.executable, "app.py"],
             cwd=ROOT,

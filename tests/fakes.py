@@ -30,7 +30,8 @@ def make_card(card_id: str = "una", text: str = "Texto.", **changes: object) -> 
 def make_row(card: Card, chunk_index: int = 0, *, start: int = 0, end: int | None = None) -> Row:
     """A row for a span of a card."""
     stop = len(card.text) if end is None else end
-    return Row(f"{card.card_id}::{chunk_index:02d}", chunk_index, start, stop, card.text[start:stop], card, "a", "none-1")
+    row_id, text = f"{card.card_id}::{chunk_index:02d}", card.text[start:stop]
+    return Row(row_id, chunk_index, start, stop, text, card, "a", "none-1")
 
 
 def unit(*values: float) -> NDArray[np.float32]:

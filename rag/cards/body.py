@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+
+from rag.markdown import closes_fence, opening_fence
 
 # soft hyphen, zero-width space, word joiner, byte order mark: they hide inside words and are never meant
 _INVISIBLE = dict.fromkeys((173, 8203, 8288, 65279))
@@ -31,40 +32,24 @@ def remove_comments(body: str) -> str:
     Comments inside fenced code stay; an unclosed one is text.
     """
     kept: list[str] = []
-    position = 0
-    for start, end in _comments(body):
-        kept.append(body[position:start])
-        position = end
-    kept.append(body[position:])
-    return "".join(kept)
-
-
-def _comments(body: str) -> Iterator[tuple[int, int]]:
-    fences = _fenced_spans(body)
-    position = 0
-    while (start := body.find("<!--", position)) >= 0:
-        inside = next((span for span in fences if span[0] <= start < span[1]), None)
-        end = body.find("-->", start + 4)
-        if inside:
-            position = inside[1]
-        elif end < 0:
-            return
-        else:
-            yield start, end + 3
+    position, fence, line_begins = 0, "", True
+    while position < len(body):
+        stop = body.find("\n", position) + 1 or len(body)
+        line = body[position:stop]
+        if fence:
+            fence = "" if closes_fence(line, fence) else fence
+        elif line_begins and opening_fence(line):
+            fence = opening_fence(line)
+        elif "<!--" in line:
+            start = position + line.index("<!--")
+            end = body.find("-->", start + 4)
+            if end < 0:
+                kept.append(body[position:])
+                break
+            kept.append(body[position:start])
+            line_begins = line_begins and not body[position:start].strip()
             position = end + 3
-
-
-def _fenced_spans(body: str) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    offset, opened, mark = 0, -1, ""
-    for line in body.split("\n"):
-        text = line.lstrip(" ")
-        if opened < 0 and text.startswith(("```", "~~~")):
-            opened, mark = offset, text[:3]
-        elif opened >= 0 and text.startswith(mark) and not text.strip(mark[0] + " "):
-            spans.append((opened, offset + len(line)))
-            opened = -1
-        offset += len(line) + 1
-    if opened >= 0:
-        spans.append((opened, len(body)))
-    return spans
+            continue
+        kept.append(line)
+        position, line_begins = stop, True
+    return "".join(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,6 +60,9 @@ def parse_front_matter(text: str, *, first_line: int = 2) -> dict[str, Value]:
         raise FrontMatterInvalid(
             first_line, f"the front matter has {len(text)} characters; at most {LIMIT_CHARS} are read"
         )
+    for number, raw in enumerate(text.split("\n")):
+        if any(unicodedata.category(letter) == "Cc" and letter != "\t" for letter in raw):
+            raise FrontMatterInvalid(first_line + number, "there is a control character; remove it")
     try:
         return _mapping(_events(text), first_line)
     except yaml.MarkedYAMLError as error:
@@ -105,6 +109,10 @@ def _mapping(events: Iterator[yaml.Event], first_line: int) -> dict[str, Value]:
         if key in values:
             raise FrontMatterInvalid(line, f"the key {key!r} stands twice (first on line {values[key].line}); keep one")
         values[key] = Value(_content(next(events), events, line), line)
+    extra = next(events, None)
+    if extra is not None:
+        line = first_line + (extra.start_mark.line if extra.start_mark else 0)
+        raise FrontMatterInvalid(line, "a second YAML document begins here; keep all keys in one")
     return values
 
 
@@ -130,4 +138,5 @@ def _scalar(event: yaml.Event, line: int) -> str | None:
     if event.tag:
         raise FrontMatterInvalid(line, f"the tag {event.tag!r} is not read; put the value in quotes")
     value: str = event.value
-    return None if event.style is None and value in {"", "~", "null"} else value
+    # a plain scalar has no style; the two parsers say so as None and as an empty text
+    return None if not event.style and value in {"", "~", "null"} else value

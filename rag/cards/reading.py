@@ -13,6 +13,7 @@ from pathlib import Path
 from rag.cards.body import clean_line, normalise_text, remove_comments
 from rag.cards.front_matter import FrontMatterInvalid, Value, parse_front_matter, split_front_matter
 from rag.errors import Fault
+from rag.markdown import Kind, heading_title, scan_lines
 from rag.records import PUBLIC_GROUP, Card
 
 PARSER_VERSION = 1
@@ -167,7 +168,7 @@ class _Reader:
             if key in _KEYS:
                 continue
             # a slip in `acl` would publish a private card, so what looks like a known key must be that key
-            near = difflib.get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.7)
+            near = difflib.get_close_matches(key.lower(), _KEYS, n=1, cutoff=0.66)
             if near:
                 self._fault(value.line, f"the key {key!r} is unknown; write {near[0]!r} if that is meant, or rename it")
             else:
@@ -204,8 +205,8 @@ class _Reader:
             return title
         if named:
             self._fault(values["title"].line if "title" in values else 1, "there is no title; add a line title: ...")
-        heading = next((line[2:].strip() for line in body.split("\n") if line.startswith("# ")), "")
-        return heading or Path(self.file).stem
+        headings = [line for line in scan_lines(body) if line.kind is Kind.HEADING and line.level == 1]
+        return (clean_line(heading_title(headings[0], body)) if headings else "") or Path(self.file).stem
 
     def _language(self, values: dict[str, Value]) -> str:
         language = self._text(values, "language") or LANGUAGES[0]
@@ -219,9 +220,9 @@ class _Reader:
         if text is None:
             return None
         try:
-            if len(text) != len("2026-11-30"):
+            # fromisoformat also reads weeks and days without hyphens
+            if date.fromisoformat(text).isoformat() != text:
                 raise ValueError
-            date.fromisoformat(text)
         except ValueError:
             self._fault(
                 values["accessed_at"].line, f"accessed_at is {text!r}, which is no date; write it as YYYY-MM-DD"

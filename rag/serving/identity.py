@@ -26,7 +26,11 @@ def groups_of(request: Request, tokens: Mapping[str, frozenset[str]]) -> frozens
     if header is None:
         return frozenset({PUBLIC_GROUP})
     scheme, _, token = header.partition(" ")
-    groups = tokens.get(hashlib.sha256(token.strip().encode("utf-8", "surrogateescape")).hexdigest())
+    # browsers send the letters of Latin-1 as such, curl sends UTF-8; what was hashed was UTF-8
+    received = token.strip().encode("latin-1")
+    spellings = (received, received.decode("latin-1").encode("utf-8"))
+    hashes = [hashlib.sha256(spelling).hexdigest() for spelling in spellings]
+    groups = next((tokens[digest] for digest in hashes if digest in tokens), None)
     if scheme.lower() != _SCHEME or groups is None:
         raise Problem(
             401,

@@ -32,6 +32,12 @@ test("every problem of the server has words of its own", () => {
   ]) assert.ok(wordsIn("en").has(`problem.${slug}`), slug);
 });
 
+test("every reason for a refusal has words of its own", () => {
+  for (const reason of ["below_threshold", "no_evidence", "no_cards"]) {
+    assert.ok(wordsIn("es").has(`refusal.${reason}`), reason);
+  }
+});
+
 test("a count chooses between one and many, none being many", () => {
   const { say } = wordsIn("es");
   assert.equal(say("status.ready", { count: 1 }), "Respuesta lista, 1 fuente");

@@ -1,0 +1,214 @@
+"""``build_index.py`` as its user meets it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rag.builds import current_build
+from rag.manifest import check_files, read_manifest
+from tests.conftest import CASES_DIR, MODEL_DIR
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+GOOD = "---\ntitle: Agua\n---\n\nBeba un vaso de agua con cada comprimido.\n"
+
+
+@pytest.fixture
+def cards_dir(tmp_path: Path) -> Path:
+    """A folder with one good card."""
+    folder = tmp_path / "cards"
+    folder.mkdir()
+    (folder / "agua.md").write_text(GOOD, "utf-8")
+    return folder
+
+
+@pytest.fixture
+def build(run_command: Run, tmp_path: Path) -> Run:
+    """Runs the command with the real model, on an index below tmp_path unless told otherwise."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        settings = {"FICHERO_MODEL_DIR": str(MODEL_DIR), "FICHERO_INDEX_DIR": str(tmp_path / "index"), **environment}
+        return run_command("build_index.py", *arguments, environment=settings)
+
+    return run
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """The files of an index, less lock and cache."""
+    return {name: data for name, data in snapshot(folder).items() if not name.startswith(("cache/", ".lock"))}
+
+
+def test_a_build_from_start_to_finish(build: Run, tmp_path: Path) -> None:
+    """The command builds, says what it built; run again it does nothing; a broken card then leaves all as it was."""
+    cards_dir, index_dir = tmp_path / "cards", tmp_path / "index"
+    shutil.copytree(CASES_DIR / "O02_yaml_types" / "cards", cards_dir)
+    made = build("--cards", str(cards_dir), "--skip-broken")
+    assert made.returncode == 0, made.stderr
+    assert "4 cards" in made.stdout
+    assert "Left out, 2 of 6 files" in made.stdout
+    assert "card-dos-puntos.md:3:" in made.stdout
+    assert "card-fecha-mala.md:6:" in made.stdout
+    directory = current_build(index_dir)
+    manifest = read_manifest(directory)
+    check_files(directory, manifest)
+    assert manifest.build_id in made.stdout
+    assert set(manifest.card_hashes) == {"card-buena", "card-fecha", "card-lista-vacia", "card-nulo"}
+
+    before = published(index_dir)
+    again = build("--cards", str(cards_dir), "--skip-broken")
+    assert again.returncode == 0
+    assert "up to date" in again.stdout
+    assert "0 texts embedded" in again.stdout
+    assert published(index_dir) == before
+
+    broken = build("--cards", str(cards_dir))
+    assert (broken.returncode, broken.stdout) == (2, "")
+    assert "2 faults in 2 files" in broken.stderr
+    assert published(index_dir) == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"FICHERO_MODEL_DIR": "no-model"}, {"FICHERO_CHUNK_CHARS": "50", "FICHERO_OVERLAP_CHARS": "50"}],
+    ids=["no model", "chunks that cannot be"],
+)
+def test_clean_keeps_the_index_when_it_cannot_build(
+    build: Run, cards_dir: Path, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    """--clean that cannot build the new index leaves the one in use where it is."""
+    directory = tmp_path / "index" / "0123456789abcdef"
+    directory.mkdir(parents=True)
+    (directory / "manifest.json").write_text("{}", "utf-8")
+    (tmp_path / "index" / "CURRENT").write_text(f"{directory.name}\n", "utf-8")
+    before = published(tmp_path / "index")
+    ended = build("--cards", str(cards_dir), "--clean", **settings)
+    assert ended.returncode in (2, 3)
+    assert published(tmp_path / "index") == before
+
+
+def test_clean_removes_nothing_that_is_not_an_index(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """--clean on a folder that holds other things leaves them where they are."""
+    (tmp_path / "index" / "photos").mkdir(parents=True)
+    (tmp_path / "index" / "photos" / "family.jpg").write_bytes(b"irreplaceable")
+    (tmp_path / "index" / "notes.txt").write_text("mine", "utf-8")
+    build("--cards", str(cards_dir), "--clean", "--model", str(tmp_path / "no-model"))
+    kept = snapshot(tmp_path / "index")
+    assert kept.get("photos/family.jpg") == b"irreplaceable"
+    assert kept.get("notes.txt") == b"mine"
+
+
+def test_every_fault_of_every_file_is_listed(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """Broken cards end the command with status 2, each fault on its own line as file:line, and nothing is built."""
+    (cards_dir / "b.md").write_text("---\ntitle: \nlanguage: fr\nacl: []\n---\nTexto.\n", "utf-8")
+    (cards_dir / "c.md").write_text("sin portada\n", "utf-8")
+    (cards_dir / "d.md").write_text("---\ntitle: D\nacces: [staff]\naccessed_at: ayer\n", "utf-8")
+    (cards_dir / "e.md").write_bytes(b"---\ntitle: E\n---\n\xff\n")
+    (cards_dir / "f.md").write_text("---\ntitle: F\nid: agua\n---\nTexto.\n", "utf-8")
+    ended = build("--cards", str(cards_dir))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    for place in ("b.md:2:", "b.md:3:", "b.md:4:", "c.md:1:", "d.md:1:", "e.md:4:", "f.md:3:", "agua.md:1:"):
+        assert any(line.startswith(place) for line in ended.stderr.splitlines()), place
+    assert "8 faults in 6 files" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "index").exists()
+
+
+def test_o04_both_files_of_one_id_are_named(build: Run) -> None:
+    """O04: two files of one id end the command with status 2, and both are named."""
+    ended = build("--cards", str(CASES_DIR / "O04_duplicate_ids" / "cards"))
+    assert ended.returncode == 2
+    assert "a/basico.md:2:" in ended.stderr
+    assert "b/basico.md:2:" in ended.stderr
+
+
+def test_help_names_the_options(build: Run) -> None:
+    """--help explains the options and ends with 0."""
+    shown = build("--help")
+    assert shown.returncode == 0
+    for option in ("--cards", "--index", "--model", "--skip-broken", "--clean"):
+        assert option in shown.stdout
+
+
+def test_a_folder_that_is_not_there_is_named(build: Run, tmp_path: Path) -> None:
+    """No such folder of cards ends with status 2 and one line that names it and the remedy."""
+    ended = build("--cards", str(tmp_path / "nada"))
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert str(tmp_path / "nada") in ended.stderr
+    assert "--cards" in ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--skip-broken"]], ids=["plain", "skip broken"])
+def test_an_empty_folder_says_what_to_put_there(build: Run, tmp_path: Path, arguments: list[str]) -> None:
+    """A folder without Markdown ends with status 2 and says what belongs there."""
+    (tmp_path / "empty").mkdir()
+    ended = build("--cards", str(tmp_path / "empty"), *arguments)
+    assert ended.returncode == 2
+    assert "*.md" in ended.stderr
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("FICHERO_CARD_DIR", "x", "FICHERO_CARDS_DIR"),
+        ("FICHERO_CHUNK_CHARS", "0", "20"),
+        ("FICHERO_CHUNK_CHARS", "9" * 5_000, "20"),
+        ("FICHERO_CHUNK_CHARS", "cien", "whole number"),
+        ("FICHERO_CONTEXT", "magia", "metadata"),
+    ],
+    ids=["unknown", "too small", "far too big", "words", "not one of"],
+)
+def test_a_bad_setting_is_a_fault_of_the_caller(build: Run, cards_dir: Path, name: str, value: str, told: str) -> None:
+    """A setting that cannot be used ends with status 2 and one line that names it and what it takes."""
+    ended = build("--cards", str(cards_dir), **{name: value})
+    assert name in ended.stderr
+    assert told in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert ended.returncode == 2
+
+
+def test_chunk_settings_that_do_not_fit_together_are_refused(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """O07: an overlap as long as the chunk is refused with both figures, and never hangs."""
+    ended = build("--cards", str(cards_dir), FICHERO_CHUNK_CHARS="50", FICHERO_OVERLAP_CHARS="50")
+    assert ended.returncode == 2
+    assert "overlap_chars is 50" in ended.stderr
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("what", ["missing", "damaged"])
+def test_a_model_that_cannot_be_used_is_named(build: Run, cards_dir: Path, tmp_path: Path, what: str) -> None:
+    """Without a usable model the command ends with status 3 and says which command makes one."""
+    model_dir = tmp_path / "model"
+    model_dir.mkdir()
+    if what == "damaged":
+        (model_dir / "model.json").write_text("{}", "utf-8")
+    ended = build("--cards", str(cards_dir), "--model", str(model_dir))
+    assert ended.returncode == 3
+    assert ended.stderr.count("\n") == 1
+    assert "make model" in ended.stderr
+
+
+def test_an_index_that_is_a_file_is_refused(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """A file where the index should be ends with status 3, is named, and stays."""
+    (tmp_path / "index").write_text("mine", "utf-8")
+    ended = build("--cards", str(cards_dir))
+    assert ended.returncode == 3
+    assert str(tmp_path / "index") in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert (tmp_path / "index").read_text("utf-8") == "mine"
+
+
+def test_unknown_options_are_refused(build: Run) -> None:
+    """An option that does not exist ends with status 2 and the usage."""
+    ended = build("--cards-dir", "x")
+    assert ended.returncode == 2
+    assert "usage" in ended.stderr

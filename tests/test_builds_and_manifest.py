@@ -1,0 +1,245 @@
+"""The folder of builds, and what a build says of itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import pytest
+
+from rag.builds import (
+    BuildRunning,
+    build_in_use,
+    builder_lock,
+    current_build,
+    draft_dir,
+    publish,
+    remove_other_builds,
+    use_build,
+)
+from rag.errors import IndexMissing, IndexUnusable
+from rag.manifest import INDEX_FORMAT, Manifest, check_files, file_hashes, read_manifest, write_manifest
+from tests.conftest import ROOT
+
+MANIFEST = Manifest(
+    build_id="abc123",
+    index_format=INDEX_FORMAT,
+    model_name="modelo",
+    model_fingerprint="0f",
+    dimension=8,
+    chunker={"version": 1, "chunk_chars": 400, "overlap_chars": 60},
+    parser_version=1,
+    context_version="metadata-1",
+    sentences_version=2,
+    reference_version=1,
+    chromadb_version="1.5.9",
+    card_hashes={"ñandú": "ff", "una": "00"},
+    counts={"cards": 2, "rows": 3, "sentences": 4},
+    gate={"threshold": 0.84, "quantile": 0.95, "questions": 120.0},
+    files={"chroma/a.bin": "aa"},
+)
+
+
+def a_build(index_dir: Path, build_id: str) -> Path:
+    draft = draft_dir(index_dir, build_id)
+    (draft / "dato").write_text(build_id)
+    write_manifest(draft, replace(MANIFEST, build_id=build_id, files=file_hashes(draft)))
+    return draft
+
+
+def test_a_published_build_is_the_one_in_use(tmp_path: Path) -> None:
+    """Publishing moves the draft to its place and makes it current; the one before stays."""
+    for build_id in ("aaa", "bbb"):
+        publish(tmp_path, a_build(tmp_path, build_id), build_id)
+        assert current_build(tmp_path) == tmp_path / build_id
+        assert build_in_use(tmp_path) == build_id
+    assert (tmp_path / "aaa" / "dato").read_text() == "aaa"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["CURRENT", "aaa", "bbb"]
+
+
+def test_a_draft_is_not_in_use(tmp_path: Path) -> None:
+    """As long as a build is being made, the one before is current."""
+    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    a_build(tmp_path, "bbb")
+    assert build_in_use(tmp_path) == "aaa"
+    assert not (tmp_path / "bbb").exists()
+
+
+def test_a_draft_begins_empty(tmp_path: Path) -> None:
+    """What a killed builder left in its draft is gone when the next one begins."""
+    draft = a_build(tmp_path, "aaa")
+    assert draft_dir(tmp_path, "aaa") == draft
+    assert list(draft.iterdir()) == []
+
+
+def test_publishing_replaces_a_build_of_the_same_id(tmp_path: Path) -> None:
+    """A damaged build is replaced by a whole one of its id."""
+    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    (tmp_path / "aaa" / "resto").write_text("viejo")
+    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    assert not (tmp_path / "aaa" / "resto").exists()
+
+
+def test_an_older_build_can_be_used_again(tmp_path: Path) -> None:
+    """Use_build goes back to a build that is still there."""
+    for build_id in ("aaa", "bbb"):
+        publish(tmp_path, a_build(tmp_path, build_id), build_id)
+    use_build(tmp_path, "aaa")
+    assert current_build(tmp_path) == tmp_path / "aaa"
+    assert (tmp_path / "CURRENT").read_text() == "aaa\n"
+
+
+def test_no_build_is_missing(tmp_path: Path) -> None:
+    """Where nothing was ever built, the error says how to build."""
+    for index_dir in (tmp_path, tmp_path / "no-hay"):
+        with pytest.raises(IndexMissing, match="make ingest"):
+            current_build(index_dir)
+        assert build_in_use(index_dir) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"zzz", b"..", b"../otra", b"/tmp", b".draft-aaa", b"aaa/..", b"aaa\nbbb", b"\xff\xfe", b"a" * 9_999],
+    ids=lambda content: repr(content[:12]),
+)
+def test_a_broken_current_is_unusable(tmp_path: Path, content: bytes) -> None:
+    """A CURRENT that names no build of this folder is refused, and no path leads out of the folder."""
+    index_dir = tmp_path / "index"
+    index_dir.mkdir()
+    (tmp_path / "otra").mkdir()
+    publish(index_dir, a_build(index_dir, "aaa"), "aaa")
+    a_build(index_dir, "aaa")
+    (index_dir / "CURRENT").write_bytes(content)
+    with pytest.raises(IndexUnusable, match="CURRENT") as caught:
+        current_build(index_dir)
+    assert len(str(caught.value)) < 400
+    assert build_in_use(index_dir) is None
+
+
+def test_only_builds_are_removed(tmp_path: Path) -> None:
+    """Drafts and builds that are not to be kept go; caches and what is not ours stay."""
+    for build_id in ("aaa", "bbb", "ccc"):
+        publish(tmp_path, a_build(tmp_path, build_id), build_id)
+    a_build(tmp_path, "ddd")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "mias").mkdir()
+    (tmp_path / "notas.txt").write_text("mías")
+    remove_other_builds(tmp_path, keep={"ccc", "bbb", None})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["CURRENT", "bbb", "cache", "ccc", "mias", "notas.txt"]
+
+
+def test_one_builder_wins_and_the_other_says_so(tmp_path: Path) -> None:
+    """While one builder is at work a second is refused, with the folder's name; afterwards it is not."""
+    with builder_lock(tmp_path), pytest.raises(BuildRunning, match="Another builder") as caught, builder_lock(tmp_path):
+        pass
+    assert str(tmp_path) in str(caught.value)
+    with builder_lock(tmp_path):
+        assert (tmp_path / ".lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_the_lock_is_let_go_of_after_a_failure(tmp_path: Path) -> None:
+    """A builder that fails leaves no lock behind."""
+
+    def fail() -> None:
+        with builder_lock(tmp_path):
+            raise RuntimeError("roto")
+
+    with pytest.raises(RuntimeError, match="roto"):
+        fail()
+    with builder_lock(tmp_path):
+        pass
+
+
+def test_the_lock_is_let_go_of_by_a_killed_builder(tmp_path: Path) -> None:
+    """The kernel lets go of the lock of a builder that was killed."""
+    lines = ["import sys, pathlib, rag.builds", "with rag.builds.builder_lock(pathlib.Path(sys.argv[1])):"]
+    code = "\n".join([*lines, "    print(1, flush=True)", "    input()"])
+    with Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdin=PIPE, stdout=PIPE) as other:
+        assert other.stdout
+        assert other.stdout.readline() == b"1\n"
+        with pytest.raises(BuildRunning), builder_lock(tmp_path):
+            pass
+        other.kill()
+        other.wait()
+        with builder_lock(tmp_path):
+            pass
+
+
+def test_a_manifest_comes_back(tmp_path: Path) -> None:
+    """What a build says of itself is read as it was written, and written the same each time."""
+    write_manifest(tmp_path, MANIFEST)
+    first = (tmp_path / "manifest.json").read_bytes()
+    assert read_manifest(tmp_path) == MANIFEST
+    write_manifest(tmp_path, read_manifest(tmp_path))
+    assert (tmp_path / "manifest.json").read_bytes() == first
+    assert "ñandú" in first.decode()
+
+
+def test_a_missing_manifest_is_missing(tmp_path: Path) -> None:
+    """A folder without a manifest is no build."""
+    with pytest.raises(IndexMissing):
+        read_manifest(tmp_path)
+
+
+MANIFESTS: dict[str, Callable[[dict[str, object]], object]] = {
+    "another-format": lambda found: {**found, "index_format": INDEX_FORMAT + 1},
+    "no-format": lambda found: {name: value for name, value in found.items() if name != "index_format"},
+    "a-field-missing": lambda found: {name: value for name, value in found.items() if name != "gate"},
+    "a-field-too-many": lambda found: {**found, "nuevo": 1},
+    "a-list": list,
+    "null": lambda _: None,
+}
+
+
+@pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS.keys())
+def test_another_manifest_is_refused(tmp_path: Path, change: Callable[[dict[str, object]], object]) -> None:
+    """A manifest of another format or shape makes the index unusable, and the remedy is named."""
+    (tmp_path / "manifest.json").write_text(json.dumps(change(asdict(MANIFEST))))
+    with pytest.raises(IndexUnusable, match="make ingest-clean"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"nada"], ids=repr)
+def test_a_manifest_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    """A damaged manifest makes the index unusable, and names the file."""
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(IndexUnusable, match=r"manifest\.json"):
+        read_manifest(tmp_path)
+
+
+def sealed(build_dir: Path) -> Manifest:
+    (build_dir / "chroma" / "hondo").mkdir(parents=True)
+    for name in ("chroma/hondo/a.bin", "reference.npz", "sentences.npy"):
+        (build_dir / name).write_text(name)
+    manifest = replace(MANIFEST, files=file_hashes(build_dir))
+    write_manifest(build_dir, manifest)
+    return manifest
+
+
+def test_a_sealed_build_is_whole(tmp_path: Path) -> None:
+    """All files but the manifest are in it, at any depth, and unchanged they pass."""
+    manifest = sealed(tmp_path)
+    assert sorted(manifest.files) == ["chroma/hondo/a.bin", "reference.npz", "sentences.npy"]
+    check_files(tmp_path, manifest)
+    assert file_hashes(tmp_path) == manifest.files
+
+
+@pytest.mark.parametrize("name", ["chroma/hondo/a.bin", "reference.npz", "sentences.npy"])
+@pytest.mark.parametrize("damage", ["missing", "one letter", "empty", "a folder"])
+def test_a_changed_file_is_named(tmp_path: Path, name: str, damage: str) -> None:
+    """Whichever file of a build is missing or differs, the error names it."""
+    manifest = sealed(tmp_path)
+    path = tmp_path / name
+    if damage in ("missing", "a folder"):
+        path.unlink()
+        if damage == "a folder":
+            path.mkdir()
+    else:
+        path.write_text("" if damage == "empty" else path.read_text().swapcase())
+    with pytest.raises(IndexUnusable, match=name.replace(".", r"\.")):
+        check_files(tmp_path, manifest)

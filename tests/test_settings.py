@@ -1,0 +1,167 @@
+"""Every setting, and what is said of one that cannot be used."""
+
+from __future__ import annotations
+
+import hashlib
+import traceback
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag.errors import SettingsInvalid
+from rag.settings import PORT, PREFIX, Settings, parse_settings
+
+TOKEN = "una-contraseña-larga"
+DIGEST = hashlib.sha256(TOKEN.encode()).hexdigest()
+OTHER = hashlib.sha256(b"otra").hexdigest()
+
+# variable, text, field, value: every setting at least once
+GOOD: list[tuple[str, str, str, Any]] = [
+    ("FICHERO_CARDS_DIR", "otras", "cards_dir", Path("otras")),
+    ("FICHERO_INDEX_DIR", "/datos/índice", "index_dir", Path("/datos/índice")),
+    ("FICHERO_MODEL_DIR", " modelo ", "model_dir", Path("modelo")),
+    ("FICHERO_HOST", "127.0.0.1", "host", "127.0.0.1"),
+    ("PORT", "1", "port", 1),
+    ("PORT", "65535", "port", 65_535),
+    ("FICHERO_TOP_K", "20", "top_k", 20),
+    ("FICHERO_MIN_SIMILARITY", "0.84", "min_similarity", 0.84),
+    ("FICHERO_MIN_SIMILARITY", "-1", "min_similarity", -1.0),
+    ("FICHERO_TOKENS", f"{DIGEST}=staff", "tokens", {DIGEST: frozenset({"staff"})}),
+    (
+        "FICHERO_TOKENS",
+        f" {DIGEST} = staff , nurses ; {OTHER}=staff; ",
+        "tokens",
+        {DIGEST: frozenset({"staff", "nurses"}), OTHER: frozenset({"staff"})},
+    ),
+    ("FICHERO_THREADS", "1", "threads", 1),
+    ("FICHERO_PLAIN_MARKDOWN", "1", "plain_markdown", True),
+    ("FICHERO_PLAIN_MARKDOWN", "Yes", "plain_markdown", True),
+    ("FICHERO_PLAIN_MARKDOWN", "false", "plain_markdown", False),
+    ("FICHERO_CHUNK_CHARS", "20", "chunk_chars", 20),
+    ("FICHERO_OVERLAP_CHARS", "0", "overlap_chars", 0),
+    ("FICHERO_CONTEXT", "None", "context", "none"),
+    ("FICHERO_LOG_LEVEL", "WARNING", "log_level", "warning"),
+]
+
+BAD: list[tuple[str, str]] = [
+    ("PORT", "0"),
+    ("PORT", "65536"),
+    ("PORT", "http"),
+    ("PORT", "80.0"),
+    ("FICHERO_TOP_K", "0"),
+    ("FICHERO_TOP_K", "21"),
+    ("FICHERO_TOP_K", "-1"),
+    ("FICHERO_TOP_K", "--5"),
+    ("FICHERO_TOP_K", "five"),
+    ("FICHERO_TOP_K", "5²"),
+    ("FICHERO_TOP_K", "٥"),
+    ("FICHERO_TOP_K", "1_0"),
+    ("FICHERO_TOP_K", "9" * 5_000),
+    ("FICHERO_MIN_SIMILARITY", "1.01"),
+    ("FICHERO_MIN_SIMILARITY", "-2"),
+    ("FICHERO_MIN_SIMILARITY", "nan"),
+    ("FICHERO_MIN_SIMILARITY", "inf"),
+    ("FICHERO_MIN_SIMILARITY", "0,84"),
+    ("FICHERO_THREADS", "0"),
+    ("FICHERO_THREADS", "65"),
+    ("FICHERO_PLAIN_MARKDOWN", "maybe"),
+    ("FICHERO_PLAIN_MARKDOWN", "2"),
+    ("FICHERO_CHUNK_CHARS", "19"),
+    ("FICHERO_CHUNK_CHARS", "4001"),
+    ("FICHERO_OVERLAP_CHARS", "-1"),
+    ("FICHERO_OVERLAP_CHARS", "2001"),
+    ("FICHERO_CONTEXT", "llm"),
+    ("FICHERO_LOG_LEVEL", "loud"),
+    ("FICHERO_TOKENS", "staff"),
+    ("FICHERO_TOKENS", f"{DIGEST}"),
+    ("FICHERO_TOKENS", f"{DIGEST}="),
+    ("FICHERO_TOKENS", f"{DIGEST}=Staff"),
+    ("FICHERO_TOKENS", f"{DIGEST}=sta ff"),
+    ("FICHERO_TOKENS", f"{DIGEST.upper()}=staff"),
+    ("FICHERO_TOKENS", f"{DIGEST[:-1]}=staff"),
+    ("FICHERO_TOKENS", f"{DIGEST}=staff,{OTHER}=nurses"),
+]
+
+
+def refusal(environment: Mapping[str, str]) -> str:
+    with pytest.raises(SettingsInvalid) as caught:
+        parse_settings(environment)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"), GOOD, ids=[f"{variable}={text[:12]}" for variable, text, *_ in GOOD]
+)
+def test_a_setting_is_read(variable: str, text: str, name: str, value: object) -> None:
+    """A variable sets its own field and leaves the others at their defaults."""
+    changed, plain = parse_settings({variable: text}), Settings()
+    assert getattr(changed, name) == value
+    assert all(
+        getattr(changed, field.name) == getattr(plain, field.name) for field in fields(plain) if field.name != name
+    )
+
+
+def test_every_setting_has_a_variable() -> None:
+    """There is no setting that the environment cannot reach, and the table above tests all of them."""
+    assert {name for _, _, name, _ in GOOD} == {field.name for field in fields(Settings)}
+
+
+@pytest.mark.parametrize("environment", [{}, {"HOME": "/x"}, {variable: " " for variable, *_ in GOOD}], ids=str)
+def test_absent_and_empty_variables_leave_the_defaults(environment: Mapping[str, str]) -> None:
+    """A variable that is empty, blank or not ours changes nothing."""
+    assert parse_settings(environment) == Settings()
+
+
+@pytest.mark.parametrize(("variable", "text"), BAD, ids=[f"{variable}={text[:12]}" for variable, text in BAD])
+def test_a_bad_value_names_its_variable(variable: str, text: str) -> None:
+    """A value that cannot be used is refused in one line with the variable and what it takes."""
+    message = refusal({variable: text})
+    assert message.startswith(f"{variable} is ")
+    assert " takes " in message or "each entry " in message
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize("variable", ["FICHERO_TOPK", "FICHERO_", "FICHERO_PORT", "FICHERO_top_k", "FICHERO_TOKEN"])
+def test_an_unknown_variable_lists_the_known(variable: str) -> None:
+    """A variable with our prefix that means nothing stops the start, and the message lists all that do."""
+    message = refusal({variable: TOKEN})
+    assert variable in message
+    assert TOKEN not in message
+    assert all(known in message for known, *_ in GOOD)
+
+
+def test_a_slip_is_guessed() -> None:
+    """The nearest known variable is offered."""
+    assert "Did you mean FICHERO_TOP_K?" in refusal({"FICHERO_TOPK": "3"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TOKEN, f"{TOKEN}=staff", f"{DIGEST}={TOKEN}", f"{DIGEST}=staff;{TOKEN}=nurses", f"{DIGEST}=staff,{TOKEN}"],
+    ids=["alone", "for-the-hash", "as-a-group", "second-entry", "second-group"],
+)
+def test_a_token_is_never_echoed(text: str) -> None:
+    """Someone who writes the token itself does not find it in the message or in the traceback's messages."""
+    with pytest.raises(SettingsInvalid) as caught:
+        parse_settings({"FICHERO_TOKENS": text})
+    shown = "".join(traceback.format_exception_only(caught.value))
+    if caught.value.__cause__:
+        shown += "".join(traceback.format_exception_only(caught.value.__cause__))
+    assert TOKEN not in shown
+    assert DIGEST not in shown
+    assert "FICHERO_TOKENS" in shown
+
+
+def test_settings_cannot_be_changed() -> None:
+    """Settings are frozen."""
+    with pytest.raises(FrozenInstanceError):
+        Settings().top_k = 3  # type: ignore[misc]
+
+
+def test_prefix() -> None:
+    """All variables but the port carry the prefix."""
+    assert all(variable.startswith(PREFIX) or variable == PORT for variable, *_ in GOOD)

@@ -1,0 +1,203 @@
+"""Rows into a real Chroma folder and out again."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import numpy as np
+import pytest
+from chromadb.config import Settings
+
+from rag.errors import IndexMissing, IndexUnusable, RagError
+from rag.records import Card, Row
+from rag.store import COLLECTION, LARGE_CARD_BYTES, PAGE_ROWS, read_rows, read_rows_here, write_rows
+from tests.fakes import hashed_vectors, make_card, make_row
+
+# Chroma says this of its own doing whenever a collection without an embedding function is opened
+pytestmark = pytest.mark.filterwarnings("ignore:legacy embedding function config:DeprecationWarning")
+
+FULL = Card(
+    card_id="a.completa_1",
+    title="Título «con» comillas",
+    text="Uno: ñandú 👩‍⚕️.\n\nDos\ttres.",
+    language="en",
+    topics=("uno", "dos, tres"),
+    license="CC0-1.0",
+    source="https://ejemplo.invalid/?a=b&c=d",
+    accessed_at="2026-11-30",
+    acl=("nurses", "staff"),
+)
+BARE = make_card("b-desnuda")
+NOBODYS = make_card("c-de-nadie", acl=())
+EMPTY = make_card("d-vacia", "")
+LARGE = make_card("e-grande", "á" * (LARGE_CARD_BYTES // 2 + 1))
+LIMIT = make_card("f-justa", "b" * LARGE_CARD_BYTES)
+
+
+def all_rows() -> list[Row]:
+    rows = [replace(make_row(FULL, 0, end=5), text_indexed="Contexto.\n\nUno: ", acl_version="x", context_version="y")]
+    rows += [make_row(card) for card in (BARE, NOBODYS, EMPTY)]
+    rows += [make_row(card, number, start=number, end=number + 9) for card in (LARGE, LIMIT) for number in range(3)]
+    # a document of no letters is what Chroma takes for none, so an empty card is indexed by its title
+    return [row if row.text_indexed else replace(row, text_indexed=row.card.title) for row in rows]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def foreign_collection(folder: Path, name: str, space: str, *, metadata: dict[str, str] | None = None) -> None:
+    """A Chroma folder that this project did not write."""
+    client: Any = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    collection = client.create_collection(name, configuration={"hnsw": {"space": space}}, embedding_function=None)
+    collection.add(
+        ids=["una::00"], embeddings=[[1.0, 0.0]], documents=["Texto."], metadatas=[metadata] if metadata else None
+    )
+    client.close()
+
+
+def test_every_field_comes_back(tmp_path: Path) -> None:
+    """Rows come back in order of id, equal in every field - None, empty lists, large and empty cards - with vectors."""
+    rows = all_rows()
+    vectors = hashed_vectors([row.row_id for row in rows])
+    write_rows(tmp_path / "chroma", list(reversed(rows)), vectors[::-1].copy())
+    found, found_vectors = read_rows(tmp_path / "chroma")
+    assert found == rows
+    assert found_vectors.dtype == np.float32
+    assert np.allclose(found_vectors, vectors, atol=1e-6)
+
+
+def test_reading_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    """Not a byte and not a file of the folder changes by being read, and two readings agree."""
+    folder = tmp_path / "chroma"
+    write_rows(folder, [make_row(BARE)], hashed_vectors(["x"]))
+    before = tree(folder)
+    first, second = read_rows(folder), read_rows(folder)
+    assert tree(folder) == before
+    assert first[0] == second[0] == [make_row(BARE)]
+
+
+def test_many_rows_come_back(tmp_path: Path) -> None:
+    """More rows than one page holds are written and read, none of them lost or doubled."""
+    card = make_card(text="x" * 2_000)
+    rows = [make_row(card, number, start=number, end=number + 9) for number in range(2 * PAGE_ROWS + 1)]
+    vectors = hashed_vectors([row.row_id for row in rows], 4)
+    write_rows(tmp_path / "chroma", rows, vectors)
+    found, found_vectors = read_rows_here(tmp_path / "chroma")
+    order = sorted(range(len(rows)), key=lambda number: rows[number].row_id)
+    assert found == [rows[number] for number in order]
+    assert np.allclose(found_vectors, vectors[order], atol=1e-6)
+
+
+def test_rows_of_a_card_share_it(tmp_path: Path) -> None:
+    """The rows of a card hold one card, not a copy each."""
+    rows = [make_row(LARGE, number, start=number, end=number + 9) for number in range(3)]
+    write_rows(tmp_path / "chroma", rows, hashed_vectors("abc"))
+    found, _ = read_rows_here(tmp_path / "chroma")
+    assert len({id(row.card) for row in found}) == 1
+
+
+def test_a_large_text_is_stored_once(tmp_path: Path) -> None:
+    """A card over the limit carries its text on its first row alone, one at the limit on each."""
+    rows = [row for row in all_rows() if row.card in (LARGE, LIMIT)]
+    write_rows(tmp_path / "chroma", rows, hashed_vectors([row.row_id for row in rows]))
+    with sqlite3.connect(tmp_path / "chroma" / "chroma.sqlite3") as database:
+        query = "SELECT string_value FROM embedding_metadata WHERE key = 'parent_text'"
+        stored = [text for (text,) in database.execute(query)]
+    database.close()
+    assert stored.count(LARGE.text) == 1
+    assert stored.count(LIMIT.text) == 3
+
+
+def test_no_rows_come_back(tmp_path: Path) -> None:
+    """A folder of no rows is read as no rows."""
+    write_rows(tmp_path / "chroma", [], np.empty((0, 8), np.float32))
+    rows, vectors = read_rows_here(tmp_path / "chroma")
+    assert rows == []
+    assert len(vectors) == 0
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    """Where there is no folder, the error names it and the remedy; nothing is made there."""
+    with pytest.raises(IndexMissing, match="chroma") as caught:
+        read_rows(tmp_path / "chroma")
+    assert caught.value.path == tmp_path / "chroma"
+    assert not (tmp_path / "chroma").exists()
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    """A file in the place of the folder is no index."""
+    (tmp_path / "chroma").write_text("nada")
+    with pytest.raises(IndexMissing):
+        read_rows(tmp_path / "chroma")
+
+
+@pytest.mark.parametrize("space", ["l2", "ip"])
+def test_another_distance_is_refused(tmp_path: Path, space: str) -> None:
+    """A collection that does not measure cosine is refused by name: 1 - distance would be no cosine."""
+    foreign_collection(tmp_path / "chroma", COLLECTION, space)
+    with pytest.raises(RagError, match=f"'{space}'"):
+        read_rows_here(tmp_path / "chroma")
+
+
+def test_a_default_collection_is_refused_with_folder_and_remedy(tmp_path: Path) -> None:
+    """The server's way of reading says which folder measures l2, and what to do."""
+    folder = tmp_path / "chroma"
+    foreign_collection(folder, COLLECTION, "l2")
+    with pytest.raises(IndexUnusable, match=r"'l2'.*make ingest-clean") as caught:
+        read_rows(folder)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_folder_without_our_collection_is_refused(tmp_path: Path) -> None:
+    """A Chroma folder that holds something else is refused, and so is one without our rows' fields."""
+    foreign_collection(tmp_path / "other", "otra", "cosine")
+    with pytest.raises(RagError, match=f"no collection '{COLLECTION}'"):
+        read_rows_here(tmp_path / "other")
+
+
+@pytest.mark.parametrize("damage", ["foreign rows", "empty folder", "text for a database", "cut database", "dead link"])
+def test_a_damaged_folder_is_refused(tmp_path: Path, damage: str) -> None:
+    """A folder that does not open, or was not written by us, is IndexUnusable, in one line, and stays untouched."""
+    folder = tmp_path / "chroma"
+    if damage == "foreign rows":
+        foreign_collection(folder, COLLECTION, "cosine", metadata={"autor": "otra"})
+    elif damage == "empty folder":
+        folder.mkdir()
+    else:
+        write_rows(folder, [make_row(BARE)], hashed_vectors(["x"]))
+        database = folder / "chroma.sqlite3"
+        if damage == "text for a database":
+            database.write_bytes(b"nada de nada" * 1_000)
+        elif damage == "cut database":
+            database.write_bytes(database.read_bytes()[:20_000])
+        else:
+            (folder / "perdido").symlink_to(tmp_path / "no-hay")
+    before = tree(folder)
+    with pytest.raises(IndexUnusable) as caught:
+        read_rows(folder)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert tree(folder) == before
+
+
+def test_a_large_card_without_its_first_row_is_refused(tmp_path: Path) -> None:
+    """Rows whose card's text is nowhere are refused instead of read in part."""
+    rows = [make_row(LARGE, number, start=number, end=number + 9) for number in (1, 2)]
+    write_rows(tmp_path / "chroma", rows, hashed_vectors("ab"))
+    with pytest.raises((RagError, KeyError)):
+        read_rows_here(tmp_path / "chroma")
+
+
+def test_a_folder_is_written_once(tmp_path: Path) -> None:
+    """Rows are never added to a folder that already has some."""
+    write_rows(tmp_path / "chroma", [make_row(BARE)], hashed_vectors(["x"]))
+    with pytest.raises(Exception, match="already exists"):
+        write_rows(tmp_path / "chroma", [make_row(FULL)], hashed_vectors(["y"]))
+    assert read_rows_here(tmp_path / "chroma")[0] == [make_row(BARE)]
