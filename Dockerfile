@@ -3,7 +3,7 @@ ARG BASE_IMAGE=python:3.12-slim
 
 FROM ${BASE_IMAGE} AS build
 WORKDIR /srv/fichero
-ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+ENV PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 ORT_DISABLE_TELEMETRY=1
 COPY requirements.txt requirements-build.txt requirements-model.txt ./
 # two environments: one to be shipped, one to export the model with
 RUN python3 -m venv /opt/run && /opt/run/bin/python -m pip install --require-hashes -r requirements.txt
@@ -26,7 +26,8 @@ COPY --from=build /srv/fichero/model ./model
 COPY --from=build /srv/fichero/index ./index
 COPY app.py ./
 COPY static ./static
-ENV PATH=/opt/run/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PORT=8000
+# Chroma does not open without a home; ONNX Runtime would report to its maker
+ENV PATH=/opt/run/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 ORT_DISABLE_TELEMETRY=1 PORT=8000
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \

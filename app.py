@@ -15,11 +15,11 @@ import orjson
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from rag.answering import retrieved_cards
 from rag.errors import RagError
@@ -40,8 +40,8 @@ SHUTDOWN_SECONDS = 5
 _log = logging.getLogger("fichero")
 
 
-def create_app(settings: Settings, engine: Engine) -> Starlette:
-    """The ASGI application; ``engine`` is loaded by whoever runs it."""
+def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> ASGIApp:
+    """The ASGI application; ``engine`` is loaded by whoever runs it, in the lifespan or before."""
     app = Starlette(
         routes=[
             Route("/", page),
@@ -54,12 +54,15 @@ def create_app(settings: Settings, engine: Engine) -> Starlette:
             Route("/readyz", readyz),
             Mount("/static", StaticFiles(directory=STATIC_DIR)),
         ],
-        middleware=[Middleware(Envelope)],
+        lifespan=lifespan,
         exception_handlers={Problem: handle_problem, HTTPException: handle_http_exception, Exception: handle_fault},
     )
     app.state.settings = settings
     app.state.engine = engine
-    return app
+    # a redirect would repeat what the caller sent
+    app.router.redirect_slashes = False
+    # outermost, so that faults of ours wear the same headers
+    return Envelope(app)
 
 
 async def page(request: Request) -> Response:
@@ -155,9 +158,9 @@ def main() -> int:
         return EXIT_UNUSABLE
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     engine = Engine(settings)
-    app = create_app(settings, engine)
+    loading = _Loading(engine)
     config = uvicorn.Config(
-        app,
+        create_app(settings, engine, lifespan=loading.lifespan),
         host=settings.host,
         port=settings.port,
         http="h11",  # httptools lets headers of any size through
@@ -168,33 +171,35 @@ def main() -> int:
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = uvicorn.Server(config)
-    app.router.lifespan_context = _loading(engine, server)
-    server.run()
-    return EXIT_UNUSABLE if engine.failure or not server.started else 0
+    loading.server = uvicorn.Server(config)
+    loading.server.run()
+    return EXIT_UNUSABLE if engine.failure or not loading.server.started else 0
 
 
-def _loading(engine: Engine, server: uvicorn.Server) -> Any:
-    """The lifespan: load beside the open port, and stop the server when that fails."""
+class _Loading:
+    """Loads the engine beside the open port, and stops the server when that fails."""
 
-    async def load() -> None:
-        try:
-            await asyncio.to_thread(engine.load)
-        except RagError as error:
-            print(error, file=sys.stderr)
-            server.should_exit = True
-        except Exception as error:
-            engine.failure = RagError(str(error))
-            _log.exception("model and index could not be loaded")
-            server.should_exit = True
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.server: uvicorn.Server | None = None
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(load())
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Start loading; at the end, wait for it."""
+        task = asyncio.create_task(self._load())
         yield
         await task
 
-    return lifespan
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.engine.load)
+        except RagError as error:
+            print(error, file=sys.stderr)
+        except Exception as error:
+            self.engine.failure = RagError(str(error))
+            _log.exception("model and index could not be loaded")
+        if self.engine.failure and self.server:
+            self.server.should_exit = True
 
 
 if __name__ == "__main__":

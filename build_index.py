@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from rag.cards import LANGUAGES, CardFolder, read_cards
-from rag.errors import CardsInvalid, RagError
+from rag.errors import CardsInvalid, RagError, SettingsInvalid
 from rag.indexing import BuildOptions, BuildReport, build_index, usable_cards
 from rag.manifest import Manifest
 from rag.settings import Settings, parse_settings
@@ -39,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{len(error.faults)} faults in {count} files. Nothing was built; the index in use is untouched.",
             file=sys.stderr,
         )
+        return 2
+    except SettingsInvalid as error:
+        print(error, file=sys.stderr)
         return 2
     except RagError as error:
         print(error, file=sys.stderr)
@@ -82,11 +84,17 @@ def _run(options: argparse.Namespace, settings: Settings) -> int:
     folder = read_cards(options.cards, plain_markdown=settings.plain_markdown)
     cards = usable_cards(folder, skip_broken=options.skip_broken)
     _tell(folder)
-    if options.clean and options.index.is_dir():
-        _remove_index(options.index)
     build = BuildOptions(settings.chunk_chars, settings.overlap_chars, settings.context)
     with closing(Bar()) as bar:
-        report = build_index(cards, options.index, options.model, build, threads=settings.threads, progress=bar)
+        report = build_index(
+            cards,
+            options.index,
+            options.model,
+            build,
+            threads=settings.threads,
+            progress=bar,
+            clean=options.clean,
+        )
     _summarise(report, options.index, time.monotonic() - started)
     return 0
 
@@ -98,14 +106,6 @@ def _tell(folder: CardFolder) -> None:
         print(f"Left out, {len({fault.file for fault in folder.faults})} of {folder.file_count} files:")
         for fault in folder.faults:
             print(f"  {fault}")
-
-
-def _remove_index(index_dir: Path) -> None:
-    for path in index_dir.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != ".lock":
-            path.unlink()
 
 
 def _summarise(report: BuildReport, index_dir: Path, seconds: float) -> None:

@@ -30,21 +30,23 @@ class CachedEmbedder:
     def passages(self, what: str, texts: Sequence[str]) -> Vectors:
         """Vectors, (n, d) float32, in the order of the texts."""
         vectors = np.empty((len(texts), self.embedder.description.dimension), np.float32)
-        missing: list[int] = []
+        places: dict[str, list[int]] = {}
         for number, text in enumerate(texts):
+            places.setdefault(text, []).append(number)
+        missing: list[str] = []
+        for text, numbers in places.items():
             found = self._cache.get(text)
             if found is None:
-                missing.append(number)
+                missing.append(text)
             else:
-                vectors[number] = found
-        # alike in length, so that a batch holds little padding
-        missing.sort(key=lambda number: len(texts[number]))
-        self._progress(what, len(texts) - len(missing), len(texts))
+                vectors[numbers] = found
+        self._progress(what, len(places) - len(missing), len(places))
         for first in range(0, len(missing), EMBED_BATCH):
             batch = missing[first : first + EMBED_BATCH]
-            fresh = self.embedder.embed_passages([texts[number] for number in batch])
-            self._cache.put([texts[number] for number in batch], fresh)
-            vectors[batch] = fresh
+            fresh = self.embedder.embed_passages(batch)
+            self._cache.put(batch, fresh)
+            for text, vector in zip(batch, fresh, strict=True):
+                vectors[places[text]] = vector
             self.embedded += len(batch)
-            self._progress(what, len(texts) - len(missing) + first + len(batch), len(texts))
+            self._progress(what, len(places) - len(missing) + first + len(batch), len(places))
         return vectors

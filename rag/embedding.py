@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,6 @@ GRAPH_FILE, DATA_FILE, TOKENIZER_FILE, DESCRIPTION_FILE = (
 )
 CANARY_COSINE = 0.99
 """A canary sentence whose vector is further than this from the stored one stops the start."""
-BATCH_TEXTS = 8
-"""Small batches: the runtime keeps the memory of its largest one."""
-
 Vectors = NDArray[np.float32]
 
 
@@ -49,8 +47,8 @@ class ModelDescription:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever vectors may: a hash over the files and the prefixes."""
-        parts = [*sorted(self.files.values()), self.query_prefix, self.passage_prefix]
+        """Changes whenever vectors may: a hash over the files and how they are used."""
+        parts = [*sorted(self.files.values()), self.query_prefix, self.passage_prefix, str(self.token_limit)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -58,11 +56,13 @@ class Embedder:
     """
     A loaded encoder.
 
-    Not to be used from two threads at once for the sake of memory, though that would be correct.
+    Every text goes through the model alone: activations are quantised by what they hold, so texts in one batch would
+    change each other's vectors. ``threads`` work on one text, ``workers`` texts are worked on at once.
     """
 
-    def __init__(self, model_dir: Path, description: ModelDescription, *, threads: int) -> None:
+    def __init__(self, model_dir: Path, description: ModelDescription, *, threads: int, workers: int = 1) -> None:
         self.description = description
+        self._workers = workers
         self._tokenizer = Tokenizer.from_file(str(model_dir / TOKENIZER_FILE))
         self._tokenizer.enable_truncation(description.token_limit)
         self._tokenizer.no_padding()
@@ -76,43 +76,27 @@ class Embedder:
 
     def embed_query(self, question: str) -> Vectors:
         """The vector of one question, (d,) float32, unit length."""
-        vector: Vectors = self._run([self._tokenizer.encode(self.description.query_prefix + question).ids])[0]
-        return vector
+        return self._run(self._tokenizer.encode(self.description.query_prefix + question).ids)
 
-    def embed_passages(self, texts: Sequence[str], *, progress: Callable[[int], object] | None = None) -> Vectors:
-        """
-        The vectors of passages, (n, d) float32, unit length, in the order of the texts.
-
-        ``progress`` is called with the number of texts done since its last call.
-        """
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of passages, (n, d) float32, unit length, in the order of the texts."""
         prefix = self.description.passage_prefix
-        vectors = np.empty((len(texts), self.description.dimension), np.float32)
-        # neighbours in length share a batch, so that little of it is padding; the longest first shows memory at once
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch([prefix + text for text in texts])]
-        order = sorted(range(len(texts)), key=lambda number: -len(tokens[number]))
-        for first in range(0, len(order), BATCH_TEXTS):
-            batch = order[first : first + BATCH_TEXTS]
-            vectors[batch] = self._run([tokens[number] for number in batch])
-            if progress:
-                progress(len(batch))
-        return vectors
+        with ThreadPoolExecutor(self._workers) as pool:
+            vectors = list(pool.map(self._run, tokens))
+        return np.array(vectors, np.float32).reshape(len(texts), self.description.dimension)
 
     def token_count(self, text: str) -> int:
         """How many tokens the model sees of a passage, at most ``token_limit``."""
         return len(self._tokenizer.encode(self.description.passage_prefix + text).ids)
 
-    def _run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
-        longest = max(map(len, tokens))
-        ids = np.zeros((len(tokens), longest), np.int64)
-        mask = np.zeros_like(ids)
-        for row, numbers in enumerate(tokens):
-            ids[row, : len(numbers)] = numbers
-            mask[row, : len(numbers)] = 1
-        vectors: Vectors = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-        return vectors
+    def _run(self, tokens: Sequence[int]) -> Vectors:
+        ids = np.array([tokens], np.int64)
+        vectors: Sequence[Vectors] = self._session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]
+        return vectors[0]
 
 
-def load_embedder(model_dir: Path, *, threads: int = 2) -> Embedder:
+def load_embedder(model_dir: Path, *, threads: int = 2, workers: int = 1) -> Embedder:
     """
     Check a model folder against its description, load it, and compare its canary sentences.
 
@@ -123,7 +107,7 @@ def load_embedder(model_dir: Path, *, threads: int = 2) -> Embedder:
     description = read_description(model_dir)
     _check_files(model_dir, description)
     try:
-        embedder = Embedder(model_dir, description, threads=threads)
+        embedder = Embedder(model_dir, description, threads=threads, workers=workers)
         _check_canaries(model_dir, embedder)
     except ModelUnusable:
         raise

@@ -173,6 +173,10 @@ def read_beir(folder: Path) -> tuple[list[Card], list[Case]]:
             )
             for entry in _read_lines(folder / "corpus.jsonl")
         ]
+        if len({card.card_id for card in cards}) < len(cards):
+            raise ValueError("an _id stands twice in corpus.jsonl")
+        if not all(isinstance(text, str) for card in cards for text in (card.card_id, card.title, card.text)):
+            raise ValueError("an _id, title or text in corpus.jsonl is no text")
         grades: dict[str, dict[str, float]] = {}
         for line in (folder / "qrels.tsv").read_text("utf-8").splitlines():
             query, card, grade = line.split("\t")

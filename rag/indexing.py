@@ -103,12 +103,20 @@ def usable_cards(folder: CardFolder, *, skip_broken: bool) -> tuple[Card, ...]:
 
 
 def build_index(
-    cards: Sequence[Card], index_dir: Path, model_dir: Path, options: BuildOptions, *, threads: int, progress: Progress
+    cards: Sequence[Card],
+    index_dir: Path,
+    model_dir: Path,
+    options: BuildOptions,
+    *,
+    threads: int,
+    progress: Progress,
+    clean: bool = False,
 ) -> BuildReport:
     """
     Build beside the index in use, verify, and put into use. With nothing changed, nothing is done.
 
-    The build before stays on disk; older ones go.
+    The build before stays on disk; older ones go. ``clean`` drops the cache and makes everything anew; the index in use
+    stays until the new one takes its place, and then nothing else is left.
 
     Raises:
         BuildRunning: another builder holds the lock.
@@ -121,18 +129,21 @@ def build_index(
     index_dir.mkdir(parents=True, exist_ok=True)
     with builder_lock(index_dir):
         before = build_in_use(index_dir)
-        ready = _finished(index_dir / build_id)
+        if clean:
+            (index_dir / CACHE_FILE).unlink(missing_ok=True)
+        ready = None if clean else _finished(index_dir / build_id)
         if ready:
             if before != build_id:
                 use_build(index_dir, build_id)
             return BuildReport(ready, fresh=before != build_id, embedded=0)
-        embedder = load_embedder(model_dir, threads=threads)
+        # texts side by side are quicker than threads within one
+        embedder = load_embedder(model_dir, threads=1, workers=threads)
         draft = draft_dir(index_dir, build_id)
         with VectorCache(index_dir / CACHE_FILE, model_fingerprint=description.fingerprint) as cache:
             work = CachedEmbedder(embedder, cache, progress)
             manifest = _build(draft, build_id, cards, options, work)
         publish(index_dir, draft, build_id)
-        remove_other_builds(index_dir, keep={build_id, before})
+        remove_other_builds(index_dir, keep={build_id} if clean else {build_id, before})
         return BuildReport(manifest, fresh=True, embedded=work.embedded)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from rag.errors import IndexMissing, IndexUnusable
 
-INDEX_FORMAT = 1
+INDEX_FORMAT = 2
 """Raise it when an index written before could not be read any more."""
 MANIFEST_FILE = "manifest.json"
 CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE = "chroma", "sentences", "reference.npz"
@@ -60,11 +60,30 @@ def read_manifest(build_dir: Path) -> Manifest:
         if found["index_format"] != INDEX_FORMAT:
             what = f"its format is {found['index_format']}, this version reads {INDEX_FORMAT}"
             raise IndexUnusable(build_dir, what)
-        return Manifest(**found)
+        manifest = Manifest(**found)
+        _check_values(manifest)
+        return manifest
     except FileNotFoundError as error:
         raise IndexMissing(build_dir) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexUnusable(build_dir, f"{MANIFEST_FILE} cannot be read: {error!r}") from error
+
+
+def _check_values(manifest: Manifest) -> None:
+    """
+    Check what the server will rely on.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: something is missing or of another kind.
+    """
+    if not all(isinstance(manifest.counts[name], int) for name in ("cards", "rows", "sentences")):
+        raise ValueError("a count is no whole number")
+    if not all(isinstance(value, float) for value in manifest.gate.values()):
+        raise ValueError("a gate is no number")
+    parts = {name.partition("/")[0] for name in manifest.files}
+    missing = {CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE} - parts
+    if missing:
+        raise ValueError(f"it names no file of {', '.join(sorted(missing))}")
 
 
 def check_files(build_dir: Path, manifest: Manifest) -> None:

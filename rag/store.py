@@ -6,6 +6,7 @@ open a private copy, and keep only the rows.
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import subprocess
@@ -69,7 +70,9 @@ def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
         command = [sys.executable, "-m", "rag.store", str(copy), str(result)]
         # -m needs the project's root, wherever the server was started from
         root = Path(__file__).resolve().parent.parent
-        child = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        # chromadb looks for a home, which a container's user may not have
+        environment = {"HOME": work, **os.environ}
+        child = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
         if child.returncode != 0:
             what = child.stderr.strip().splitlines()
             raise IndexUnusable(chroma_dir, what[-1] if what else f"its reader ended with {child.returncode}")

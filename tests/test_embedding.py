@@ -129,13 +129,6 @@ def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
     assert embedder.embed_passages([]).shape == (0, embedder.description.dimension)
 
 
-def test_progress_counts_every_text(embedder: Embedder, texts: list[str]) -> None:
-    """The numbers given to progress add up to the number of texts."""
-    done: list[int] = []
-    embedder.embed_passages(texts[:12], progress=done.append)
-    assert sum(done) == 12
-
-
 def test_vectors_survive_their_text_form() -> None:
     """A vector written as text and read back is the same, and text that is no vector is refused."""
     vector = np.array([0.1, -2.5, 3e-8], np.float32)

@@ -61,14 +61,25 @@ def test_the_command_measures_a_beir_folder(beir: Path, run_command: Run) -> Non
 
 
 def test_a_table_for_people_names_every_measure(
-    beir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sample_index_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --json the same figures are printed under their settled names."""
+    """Without --json golden cases are reported under the settled names of the measures, for each language too."""
+    golden = tmp_path / "golden.jsonl"
+    golden.write_text("\n".join(GOLDEN[0].read_text("utf-8").splitlines()[:4]), "utf-8")
     monkeypatch.setenv("FICHERO_MODEL_DIR", str(ROOT / "model"))
-    assert main(["--beir", str(beir)]) == 0
+    assert main(["--golden", str(golden), "--index", str(sample_index_dir)]) == 0
     shown = capsys.readouterr().out
-    for name in ("success@1", "success@10", "recall@20", "MRR@10", "nDCG@10", "ms a question", "answer_recall"):
+    for name in (
+        "success@1",
+        "success@10",
+        "recall@20",
+        "MRR@10",
+        "nDCG@10",
+        "ms a question",
+        "answerable but refused",
+    ):
         assert name in shown
+    assert "asked in es" in shown
 
 
 def break_corpus(folder: Path) -> None:

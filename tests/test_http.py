@@ -395,7 +395,7 @@ def test_questions_at_once_do_not_mix(server: Server) -> None:
 
 def test_staff_cards_open_with_the_token_alone(client: httpx.Client, staff: httpx.Client) -> None:
     """With the token a staff card is listed, opened, found and cited; without it, none of these."""
-    question = {"question": "¿Qué hago con los medicamentos si se corta la luz y falla la nevera de la farmacia?"}
+    question = {"question": "Si la nevera averiada marca 11 °C, ¿se dispensa y a quién se avisa de guardia?"}
     assert staff.get(f"/cards/{STAFF_CARD}").status_code == 200
     assert staff.get(f"/cards/{STAFF_CARD}.md").status_code == 200
     assert STAFF_CARD in staff.get("/cards").text

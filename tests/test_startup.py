@@ -21,7 +21,9 @@ import httpx
 import pytest
 
 from rag.builds import current_build
-from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE
+from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder
+from rag.errors import IndexUnusable
+from rag.retrieval import open_index
 from tests.conftest import CASES_DIR, MODEL_DIR, ROOT, build_quietly, clean_environment, free_port, running
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -310,9 +312,18 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_index_stops_the_start(index_dir: Path, damage: Callable[[Path], object]) -> None:
-    """A damaged index ends the start with status 3 and one line that names the index and the remedy."""
+def test_a_damaged_index_does_not_open(index_dir: Path, damage: Callable[[Path], object], embedder: Embedder) -> None:
+    """A damaged index is refused when it is opened, with its place and the remedy, and not at the first question."""
     damage(index_dir)
+    with pytest.raises(IndexUnusable, match="make ingest-clean") as caught:
+        open_index(index_dir, embedder.description)
+    assert str(index_dir) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["CURRENT names nothing", "store changed", "manifest without a gate"])
+def test_a_damaged_index_stops_the_start(index_dir: Path, name: str) -> None:
+    """A damaged index ends the start with status 3 and one line that names the index and the remedy."""
+    DAMAGES[name](index_dir)
     line = refused({"FICHERO_INDEX_DIR": str(index_dir)})
     assert str(index_dir) in line
     assert "make ingest" in line

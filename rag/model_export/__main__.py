@@ -13,7 +13,7 @@ from typing import Any
 from rag import embedding
 from rag.errors import RagError
 from rag.model_export import graph, vocabulary
-from rag.model_export.folder import read_folder
+from rag.model_export.folder import folder_hash, read_folder
 from rag.model_export.package import WEIGHTS_SHA256, packaged_weights
 from rag.model_export.packed import read_packed
 from rag.model_export.weights import Encoder
@@ -37,11 +37,11 @@ CANARIES = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 when the folder is there and up to date, 2 when it could not be made."""
     options = _parser().parse_args(arguments)
-    recipe = _recipe(options)
-    if not options.force and _made_by(options.output) == recipe:
-        print(f"Model in {options.output} is up to date.")
-        return 0
     try:
+        recipe = _recipe(options)
+        if not options.force and _made_by(options.output) == recipe:
+            print(f"Model in {options.output} is up to date.")
+            return 0
         _export(options, recipe)
     except (RagError, OSError) as error:
         print(f"The model could not be made: {error}", file=sys.stderr)
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _recipe(options: argparse.Namespace) -> dict[str, Any]:
-    source = str(options.from_folder) if options.from_folder else WEIGHTS_SHA256
+    source = folder_hash(options.from_folder) if options.from_folder else WEIGHTS_SHA256
     return {"version": RECIPE, "source": source, "vocabulary": _vocabulary(options), "precision": options.precision}
 
 

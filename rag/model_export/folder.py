@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from safetensors.numpy import load_file
 
 from rag.model_export.weights import Encoder, EncoderConfig, Float32, WeightsUnusable, check_shapes
 
+_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _LAYER_NAMES = {
     "query": "attention.self.query",
     "key": "attention.self.key",
@@ -38,6 +40,30 @@ def read_folder(folder: Path) -> Encoder:
         raw = load_file(folder / "model.safetensors")
     except (OSError, ValueError, SafetensorError) as error:
         raise WeightsUnusable(f"{folder}: cannot be read as original weights: {error}.") from error
+    try:
+        return _encoder(settings, tokenizer, raw, folder)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise WeightsUnusable(f"{folder}: config.json or tokenizer.json is incomplete: {error!r}.") from error
+
+
+def folder_hash(folder: Path) -> str:
+    """
+    Changes whenever a file of the folder does.
+
+    Raises:
+        WeightsUnusable: a file is missing.
+    """
+    digest = hashlib.sha256()
+    try:
+        for name in _FILES:
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        raise WeightsUnusable(f"{folder}: cannot be read as original weights: {error}.") from error
+    return digest.hexdigest()
+
+
+def _encoder(settings: dict[str, Any], tokenizer: dict[str, Any], raw: dict[str, np.ndarray], folder: Path) -> Encoder:
     _check_architecture(settings, tokenizer, folder)
     config = EncoderConfig(
         hidden=settings["hidden_size"],

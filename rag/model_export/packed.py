@@ -38,7 +38,7 @@ def read_packed(path: Path) -> Encoder:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _read(_Cursor(data), path)
-    except (OSError, ValueError, struct.error, UnicodeDecodeError) as error:
+    except (OSError, ValueError, KeyError, IndexError, struct.error) as error:
         raise WeightsUnusable(f"{path}: not a readable {MAGIC.decode()} file: {error}.") from error
 
 

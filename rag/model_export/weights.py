@@ -59,6 +59,8 @@ def check_shapes(encoder: Encoder, *, where: str) -> None:
     """
     config = encoder.config
     hidden, wide = config.hidden, config.feed_forward
+    if config.heads < 1 or hidden % config.heads:
+        raise WeightsUnusable(f"{where}: {config.heads} heads do not share a width of {hidden}.")
     wanted: dict[str, tuple[int, ...]] = {
         "word": (len(encoder.tokenizer["model"]["vocab"]), hidden),
         "position": (config.positions, hidden),

@@ -74,7 +74,7 @@ def _from_json(body: bytes) -> Question:
     if not isinstance(found, dict):
         raise Problem(422, "invalid-request", 'The body is not an object. Send {"question": "..."}.')
     _refuse_unknown(found, _JSON_FIELDS)
-    if found.get("stream") not in (None, False):
+    if found.get("stream") is not None and found["stream"] is not False:
         raise Problem(422, "invalid-request", "stream: this version gives whole answers only; leave it out.")
     if found.get("history") not in (None, []):
         raise Problem(422, "invalid-request", "history: this version answers single questions only; leave it out.")
