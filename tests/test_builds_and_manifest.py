@@ -40,8 +40,8 @@ MANIFEST = Manifest(
     chromadb_version="1.5.9",
     card_hashes={"ñandú": "ff", "una": "00"},
     counts={"cards": 2, "rows": 3, "sentences": 4},
-    gate={"threshold": 0.84, "quantile": 0.95, "questions": 120.0},
-    files={"chroma/a.bin": "aa"},
+    gate={"es": 0.84, "en": 0.83, "quantile": 0.95},
+    files={"chroma/a.bin": "aa", "reference.npz": "bb", "sentences/spans.npy": "cc"},
 )
 
 

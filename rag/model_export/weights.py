@@ -59,7 +59,9 @@ def check_shapes(encoder: Encoder, *, where: str) -> None:
     """
     config = encoder.config
     hidden, wide = config.hidden, config.feed_forward
-    if config.heads < 1 or hidden % config.heads:
+    if min(config.layers, config.heads, hidden, wide, config.positions) < 1:
+        raise WeightsUnusable(f"{where}: a size in the configuration is below 1: {config}.")
+    if hidden % config.heads:
         raise WeightsUnusable(f"{where}: {config.heads} heads do not share a width of {hidden}.")
     wanted: dict[str, tuple[int, ...]] = {
         "word": (len(encoder.tokenizer["model"]["vocab"]), hidden),
