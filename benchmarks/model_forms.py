@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.machine import describe_machine
 from rag.cards import read_cards
 from rag.embedding import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, ModelDescription
+from rag.evaluation import read_beir
 from rag.model_export import graph, vocabulary
 from rag.model_export.package import packaged_weights
 from rag.model_export.packed import read_packed
@@ -58,6 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.model_forms", description=__doc__)
     parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--cache", type=Path, default=Path(".cache/model"), help="where the weights are kept")
+    parser.add_argument(
+        "--beir", type=Path, nargs="+", default=[], metavar="DIR", help="count tokens of these sets too"
+    )
+    parser.add_argument("--tokens-only", action="store_true", help="measure no form")
     options = parser.parse_args(arguments)
     if options.measure:
         print(json.dumps(_measure(options.measure)))
@@ -66,10 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = vocabulary.pieces_in_use(full.tokenizer, vocabulary.frequent_words())
     encoders = {"full": full, "es+en": vocabulary.prune(full, kept)}
     texts = _passages() + _questions()
-    equal, total = vocabulary.share_of_equal_tokens(full.tokenizer, encoders["es+en"].tokenizer, texts)
     print(describe_machine())
     print(f"{len(texts)} texts; pieces kept: {len(kept):,} of {len(full.tokenizer['model']['vocab']):,}")
-    print(f"tokens equal to the full tokenizer's: {100 * equal / total:.2f} % of {total:,}")
+    for name, found in {
+        "cards and questions": texts,
+        **{str(path): _beir_texts(path) for path in options.beir},
+    }.items():
+        equal, total = vocabulary.share_of_equal_tokens(full.tokenizer, encoders["es+en"].tokenizer, found)
+        print(f"tokens equal to the full tokenizer's: {100 * equal / total:.2f} % of {total:,} ({name})")
+    if options.tokens_only:
+        return 0
     print(
         f"{'form':36} {'vocabulary':10} {'files':>7} {'memory':>7} {'short':>8} {'long':>8} {'cosine':>12} {'least':>7}"
     )
@@ -141,6 +152,11 @@ def _questions() -> list[str]:
         for path in sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     ]
+
+
+def _beir_texts(folder: Path) -> list[str]:
+    cards, cases = read_beir(folder)
+    return [card.text for card in cards] + [case.question for case in cases]
 
 
 def _private_mb() -> float:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import httpx
 
 from benchmarks.machine import describe_machine
+from benchmarks.service import ROOT, Service, started_service
 from rag.embedding import Embedder, load_embedder
 from rag.settings import parse_settings
 
-ROOT = Path(__file__).resolve().parent.parent
 ROUND = 20
 """Questions between two changes from /ask to the bare model and back, so that both meet the same machine."""
 
@@ -35,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     starts = [_seconds_to_first_answer(questions[0]) for _ in range(options.starts)]
     settings = parse_settings(os.environ)
     embedder = load_embedder(settings.model_dir, threads=settings.threads)
-    with _Service() as service:
+    with started_service() as service:
+        service.wait_until_ready()
         asked, bare = _compare(service, embedder, questions)
         memory = service.memory_mb()
     figures = {
@@ -73,7 +71,7 @@ def _questions(count: int) -> list[str]:
     return [lines[number % len(lines)] for number in range(count)]
 
 
-def _compare(service: _Service, embedder: Embedder, questions: Sequence[str]) -> tuple[list[float], list[float]]:
+def _compare(service: Service, embedder: Embedder, questions: Sequence[str]) -> tuple[list[float], list[float]]:
     """Milliseconds of each question, asked and only embedded, in alternating rounds after a warm-up."""
     asked: list[float] = []
     bare: list[float] = []
@@ -95,59 +93,16 @@ def _compare(service: _Service, embedder: Embedder, questions: Sequence[str]) ->
 
 def _seconds_to_first_answer(question: str) -> float:
     started = time.perf_counter()
-    with _Service(wait=False) as service:
+    with started_service() as service:
         while True:
+            service.check_alive()
             try:
                 reply = httpx.post(f"{service.url}/ask", json={"question": question}, timeout=30)
             except httpx.TransportError:
-                reply = None
-            if reply is not None and reply.status_code == 200:
+                continue
+            if reply.status_code == 200:
                 return time.perf_counter() - started
-            if service.process.poll() is not None:
-                raise SystemExit("The service ended. Is there a model and an index? Try: make ingest")
             time.sleep(0.01)
-
-
-class _Service:
-    """The service as a process of its own, on a free port of loopback."""
-
-    def __init__(self, *, wait: bool = True) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        environment = {**os.environ, "PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
-        self.process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
-        if wait:
-            self._wait()
-
-    def _wait(self) -> None:
-        while self.process.poll() is None:
-            try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.05)
-        raise SystemExit("The service ended. Is there a model and an index? Try: make ingest")
-
-    def memory_mb(self) -> dict[str, int]:
-        """Resident, proportional and private memory of the process, in MB."""
-        kib = {"Rss": 0, "Pss": 0, "Private": 0}
-        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("utf-8").splitlines():
-            name, _, value = line.partition(":")
-            if name in ("Rss", "Pss"):
-                kib[name] += int(value.split()[0])
-            elif name.startswith("Private_"):
-                kib["Private"] += int(value.split()[0])
-        return {name: round(value * 1024 / 1e6) for name, value in kib.items()}
-
-    def __enter__(self) -> _Service:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=20)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,80 @@
+"""The service as a process of its own, on a free port of loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that was started."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def memory_mb(self) -> dict[str, int]:
+        """Resident (``Rss``), proportional (``Pss``) and private (``Private``) memory of the process, in MB."""
+        kib = {"Rss": 0, "Pss": 0, "Private": 0}
+        for line in Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name in ("Rss", "Pss"):
+                kib[name] += int(value.split()[0])
+            elif name.startswith("Private_"):
+                kib["Private"] += int(value.split()[0])
+        return {name: round(value * 1024 / 1e6) for name, value in kib.items()}
+
+    def wait_until_ready(self) -> None:
+        """
+        Wait for 200 of /readyz.
+
+        Raises:
+            SystemExit: it ended, or took more than a minute.
+        """
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            self.check_alive()
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.05)
+        raise SystemExit("The service did not become ready.")
+
+    def check_alive(self) -> None:
+        """
+        Check that the process has not ended.
+
+        Raises:
+            SystemExit: it has.
+        """
+        if self.process.poll() is not None:
+            raise SystemExit("The service ended. Is there a model and an index? Try: make ingest")
+
+
+@contextmanager
+def started_service() -> Iterator[Service]:
+    """Start the service with the settings of this process; it may not be ready yet, and is stopped at the end."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
+    process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
+    try:
+        yield Service(f"http://127.0.0.1:{port}", process)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
