@@ -73,11 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     texts = _passages() + _questions()
     print(describe_machine())
     print(f"{len(texts)} texts; pieces kept: {len(kept):,} of {len(full.tokenizer['model']['vocab']):,}")
-    for name, found in {
-        "cards and questions": texts,
-        **{str(path): _beir_texts(path) for path in options.beir},
-    }.items():
-        equal, total = vocabulary.share_of_equal_tokens(full.tokenizer, encoders["es+en"].tokenizer, found)
+    for name, of_set in [("cards and questions", texts), *((path.name, _beir_texts(path)) for path in options.beir)]:
+        equal, total = vocabulary.share_of_equal_tokens(full.tokenizer, encoders["es+en"].tokenizer, of_set)
         print(f"tokens equal to the full tokenizer's: {100 * equal / total:.2f} % of {total:,} ({name})")
     if options.tokens_only:
         return 0

@@ -92,17 +92,18 @@ def _compare(service: Service, embedder: Embedder, questions: Sequence[str]) -> 
 
 
 def _seconds_to_first_answer(question: str) -> float:
-    started = time.perf_counter()
-    with started_service() as service:
-        while True:
-            service.check_alive()
-            try:
-                reply = httpx.post(f"{service.url}/ask", json={"question": question}, timeout=30)
-            except httpx.TransportError:
-                continue
-            if reply.status_code == 200:
-                return time.perf_counter() - started
-            time.sleep(0.01)
+    # the client is made before the clock starts: making one costs as much as ten questions
+    with httpx.Client(timeout=30) as client:
+        started = time.perf_counter()
+        with started_service() as service:
+            while True:
+                service.check_alive()
+                try:
+                    if client.post(f"{service.url}/ask", json={"question": question}).status_code == 200:
+                        return time.perf_counter() - started
+                except httpx.TransportError:
+                    pass
+                time.sleep(0.02)
 
 
 if __name__ == "__main__":
