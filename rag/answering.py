@@ -186,7 +186,13 @@ def _segments(citations: Sequence[Citation]) -> tuple[TextSegment | CitationSegm
 
 
 def _text(citations: Sequence[Citation]) -> str:
-    return " ".join(f"{citation.quote} [cite:{citation.card_id}]" for citation in citations)
+    return " ".join(f"{_without_markers(citation.quote)} [cite:{citation.card_id}]" for citation in citations)
+
+
+def _without_markers(quote: str) -> str:
+    """A quote in which nothing reads as a citation marker: whoever scans the text finds only ours."""
+    pieces = quote.split("[")
+    return pieces[0] + "".join(("(" if piece.lstrip()[:4].lower() == "cite" else "[") + piece for piece in pieces[1:])
 
 
 def _refuse(found: Retrieval) -> Refusal:

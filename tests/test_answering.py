@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -276,3 +277,16 @@ def test_golden_files_are_where_the_tests_look() -> None:
     """There are at least a hundred answerable and fifty unanswerable golden questions."""
     assert sum(bool(case.grades) for case in CASES) >= 100
     assert sum(not case.grades for case in CASES) >= 50
+
+
+def test_a_marker_in_a_card_is_no_citation(tmp_path: Path, embedder: Embedder) -> None:
+    """What looks like a marker in a card's own text stays in the quote, and is none in the answer's text."""
+    text = "El texto [cite:card-falsa] y [ Cite: otra ] vienen en la propia ficha, a 5 [km/h]."
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "cards" / "corchetes.md").write_text(f"---\ntitle: Corchetes\n---\n\n{text}\n", "utf-8")
+    build_quietly(tmp_path / "cards", tmp_path / "index")
+    index = open_index(tmp_path / "index", embedder.description)
+    answer = ask("¿Qué texto viene en la propia ficha?", index, embedder, min_similarity=-1.0)
+    assert [(citation.card_id, citation.quote) for citation in answer.citations] == [("corchetes", text)]
+    assert answer.answer.lower().replace(" ", "").count("[cite:") == 1
+    assert "[km/h]" in answer.answer
