@@ -1,7 +1,8 @@
 """Rows into Chroma and out again. This module alone imports chromadb, and only where it opens a folder.
 
 Importing chromadb costs about a second and 60 MB, and opening a folder writes to it. So readers let a child process
-open a private copy, and keep only the rows.
+open a private copy, and keep only the rows. Writers use a child too: Chroma's graph file holds whatever its process's
+memory held before, so that process should know nothing but the rows.
 """
 
 from __future__ import annotations
@@ -31,24 +32,25 @@ COLLECTION = "chunks"
 LARGE_CARD_BYTES = 16_384
 """A larger card's text stands on its row 00 alone."""
 PAGE_ROWS = 500
+_CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
 
 Vectors = NDArray[np.float32]
 
 
 def write_rows(chroma_dir: Path, rows: Sequence[Row], vectors: Vectors) -> None:
-    """Write a new Chroma folder; ``vectors`` is (n, d) float32, unit length, in the order of the rows."""
-    with _open_client(chroma_dir) as client:
-        collection = client.create_collection(
-            COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
-        )
-        for first in range(0, len(rows), PAGE_ROWS):
-            page = rows[first : first + PAGE_ROWS]
-            collection.add(
-                ids=[row.row_id for row in page],
-                embeddings=vectors[first : first + PAGE_ROWS],
-                documents=[row.text_indexed for row in page],
-                metadatas=[_metadata(row) for row in page],
-            )
+    """
+    Write a new Chroma folder, in a child process.
+
+    ``vectors`` is (n, d) float32, unit length, in the order of the rows.
+
+    Raises:
+        IndexUnusable: it could not be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="fichero-chroma-") as work:
+        given = Path(work) / "rows"
+        with given.open("wb") as file:
+            pickle.dump((list(rows), vectors), file, protocol=5)
+        _run_child("write", given, chroma_dir.absolute(), home=work, about=chroma_dir)
 
 
 def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
@@ -67,19 +69,44 @@ def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
             shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)
         except OSError as error:
             raise IndexUnusable(chroma_dir, f"it cannot be copied: {error}") from error
-        command = [sys.executable, "-m", "rag.store", str(copy), str(result)]
-        # -m needs the project's root, wherever the server was started from
-        root = Path(__file__).resolve().parent.parent
-        # chromadb looks for a home, which a container's user may not have
-        environment = {"HOME": work, **os.environ}
-        child = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-        if child.returncode != 0:
-            what = child.stderr.strip().splitlines()
-            raise IndexUnusable(chroma_dir, what[-1] if what else f"its reader ended with {child.returncode}")
+        _run_child("read", copy, result, home=work, about=chroma_dir)
         with result.open("rb") as file:
             rows: list[Row]
             rows, vectors = pickle.load(file)
     return rows, vectors
+
+
+def _run_child(verb: str, source: Path, target: Path, *, home: str, about: Path) -> None:
+    """
+    Run this module as a process of its own.
+
+    Raises:
+        IndexUnusable: it failed; says why, ``about`` which folder.
+    """
+    # chromadb looks for a home, which a container's user may not have; nothing else of ours is its business
+    environment = {"HOME": home} | {name: os.environ[name] for name in _CHILD_ENVIRONMENT if name in os.environ}
+    command = [sys.executable, "-m", "rag.store", verb, str(source), str(target)]
+    # -m needs the project's root, wherever we were started from
+    root = Path(__file__).resolve().parent.parent
+    child = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if child.returncode != 0:
+        what = child.stderr.strip().splitlines()
+        raise IndexUnusable(about, what[-1] if what else f"its process ended with {child.returncode}")
+
+
+def _write_rows_here(chroma_dir: Path, rows: Sequence[Row], vectors: Vectors) -> None:
+    with _open_client(chroma_dir) as client:
+        collection = client.create_collection(
+            COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+        )
+        for first in range(0, len(rows), PAGE_ROWS):
+            page = rows[first : first + PAGE_ROWS]
+            collection.add(
+                ids=[row.row_id for row in page],
+                embeddings=vectors[first : first + PAGE_ROWS],
+                documents=[row.text_indexed for row in page],
+                metadatas=[_metadata(row) for row in page],
+            )
 
 
 def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
@@ -187,17 +214,18 @@ def _open_client(chroma_dir: Path) -> Iterator[Any]:
         client.close()
 
 
-def _main(arguments: Sequence[str]) -> int:
-    """The child: read the folder named first, pickle its rows into the file named second."""
+def _main(verb: str, source: Path, target: Path) -> int:
+    """The child: ``write`` the rows pickled in ``source`` into a folder, or ``read`` a folder and pickle its rows."""
     try:
-        found = read_rows_here(Path(arguments[0]))
+        if verb == "write":
+            _write_rows_here(target, *pickle.loads(source.read_bytes()))
+        else:
+            target.write_bytes(pickle.dumps(read_rows_here(source), protocol=5))
     except Exception as error:  # chromadb raises errors of many kinds; the parent names the folder
         print(f"{type(error).__name__}: {error}".replace("\n", " "), file=sys.stderr)
         return 1
-    with Path(arguments[1]).open("wb") as file:
-        pickle.dump(found, file, protocol=5)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1:]))
+    sys.exit(_main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))
