@@ -70,7 +70,7 @@ class _Splitter:
         """What is not to be cut: atoms, each with the headings right above it that fit beside it."""
         waiting: list[Span] = []
         for heading, atom in self._atoms_of_sections():
-            if heading and atom.end - atom.start <= self.limit:
+            if heading:
                 waiting.append(atom)
                 continue
             while waiting and atom.end - waiting[0].start > self.limit:
@@ -80,7 +80,7 @@ class _Splitter:
         yield from waiting
 
     def _atoms_of_sections(self) -> Iterator[tuple[bool, Span]]:
-        """Atoms in reading order, headings apart from the text around them."""
+        """Atoms in reading order, headings that fit apart (True) from the text around them."""
         position = 0
         for heading in [*self.headings, Span(len(self.text), len(self.text))]:
             yield from (

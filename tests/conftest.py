@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import httpx
 import pytest
 
 from rag.cards import read_cards
-from rag.embedding import Embedder, load_embedder
+from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, load_embedder
 from rag.indexing import BuildOptions, BuildReport, build_index
 from rag.retrieval import OpenIndex, open_index
 from rag.settings import PREFIX
@@ -38,6 +39,17 @@ def build_quietly(cards_dir: Path, index_dir: Path, options: BuildOptions = DEFA
 def embedder() -> Embedder:
     """The real model."""
     return load_embedder(MODEL_DIR)
+
+
+@pytest.fixture
+def model_dir(tmp_path: Path) -> Path:
+    """A model folder to damage: the real files, linked, and a copy of the description."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in (GRAPH_FILE, DATA_FILE, TOKENIZER_FILE):
+        (folder / name).symlink_to(MODEL_DIR / name)
+    shutil.copyfile(MODEL_DIR / DESCRIPTION_FILE, folder / DESCRIPTION_FILE)
+    return folder
 
 
 @pytest.fixture(scope="session")

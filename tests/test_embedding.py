@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -50,17 +49,6 @@ def together(embedder: Embedder, texts: list[str]) -> Vectors:
 def alone(embedder: Embedder, texts: list[str]) -> Vectors:
     """Their vectors, made one by one."""
     return np.stack([embedder.embed_passages([text])[0] for text in texts])
-
-
-@pytest.fixture
-def model_dir(tmp_path: Path) -> Path:
-    """A model folder to damage: the real files, linked, and a copy of the description."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for name in (GRAPH_FILE, DATA_FILE, TOKENIZER_FILE):
-        (folder / name).symlink_to(MODEL_DIR / name)
-    shutil.copyfile(MODEL_DIR / DESCRIPTION_FILE, folder / DESCRIPTION_FILE)
-    return folder
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:

@@ -21,10 +21,10 @@ import httpx
 import pytest
 
 from rag.builds import current_build
-from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder
+from rag.embedding import DATA_FILE, DESCRIPTION_FILE, Embedder
 from rag.errors import IndexUnusable
 from rag.retrieval import open_index
-from tests.conftest import CASES_DIR, MODEL_DIR, ROOT, build_quietly, clean_environment, free_port, running
+from tests.conftest import CASES_DIR, ROOT, build_quietly, clean_environment, free_port, running
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXIT_UNUSABLE = 3
@@ -56,17 +56,6 @@ def index_dir(small: Small, tmp_path: Path) -> Path:
     copy = tmp_path / "index"
     shutil.copytree(small.hostile, copy, ignore=shutil.ignore_patterns("cache"))
     return copy
-
-
-@pytest.fixture
-def model_dir(tmp_path: Path) -> Path:
-    """A model folder to damage: the real files, linked, and a copy of the description."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    for name in (GRAPH_FILE, DATA_FILE, TOKENIZER_FILE):
-        (folder / name).symlink_to(MODEL_DIR / name)
-    shutil.copyfile(MODEL_DIR / DESCRIPTION_FILE, folder / DESCRIPTION_FILE)
-    return folder
 
 
 def start(environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

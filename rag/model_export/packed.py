@@ -173,6 +173,8 @@ def _read_tensors(cursor: _Cursor) -> dict[str, Float32]:
         name = cursor.take(name_size).decode()
         kind, elements, offset, size = cursor.unpack("BIQQ")
         data = cursor.data[offset : offset + size]
+        if kind not in (FLOAT32, FOUR_BITS):
+            raise ValueError(f"tensor {name} is of kind {kind}, which is not known")
         if len(data) != size:
             raise ValueError(f"tensor {name} is cut short")
         tensors[name] = np.frombuffer(data, "<f4").astype(np.float32) if kind == FLOAT32 else _unpack_4_bits(data)
