@@ -12,6 +12,7 @@ COPY rag ./rag
 RUN /opt/export/bin/python -m rag.model_export --cache /tmp/weights && rm -r /tmp/weights
 COPY build_index.py ./
 COPY cards ./cards
+COPY tests/golden ./tests/golden
 RUN /opt/run/bin/python build_index.py && rm -r index/cache
 # what runs needs neither an installer nor the exporter
 RUN /opt/run/bin/python -m pip uninstall --yes pip && rm -r rag/model_export

@@ -45,6 +45,9 @@ ingest: model ## bring index/ up to date with cards/
 ingest-clean: model ## raze index/ and its caches, and build everything again
 	@$(BIN)/python build_index.py --clean
 
+rollback: ## put the build before into use again
+	@$(BIN)/python build_index.py --rollback
+
 eval: ingest ## how well the golden cases are answered
 	@$(BIN)/python -m rag.evaluation
 

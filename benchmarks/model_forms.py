@@ -22,8 +22,8 @@ import numpy as np
 
 from benchmarks.machine import describe_machine
 from rag.cards import read_cards
+from rag.cases import read_beir
 from rag.embedding import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, ModelDescription
-from rag.evaluation import read_beir
 from rag.model_export import graph, vocabulary
 from rag.model_export.package import packaged_weights
 from rag.model_export.packed import read_packed

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import describe_machine
+from rag.cases import Case, read_beir
 from rag.embedding import Embedder, load_embedder
-from rag.evaluation import Case, read_beir
-from rag.indexing import BuildOptions, build_index
+from rag.indexing import Builder, BuildOptions
 from rag.language import detect_language
 from rag.metrics import mean, success_at
 from rag.records import PUBLIC_GROUP
@@ -46,7 +46,7 @@ def _measure(folder: Path, embedder: Embedder, settings: Settings) -> list[float
     cards, cases = read_beir(folder)
     build = BuildOptions(settings.chunk_chars, settings.overlap_chars, settings.context)
     with tempfile.TemporaryDirectory(prefix="fichero-ranking-") as work:
-        build_index(cards, Path(work), settings.model_dir, build, threads=settings.threads, progress=lambda *_: None)
+        Builder(Path(work), settings.model_dir, build, settings.threads).build(cards)
         index = open_index(Path(work), embedder.description)
         found = [_first_cards(case, index, embedder, len(cards)) for case in cases if case.grades]
     return [100 * mean([firsts[column] for firsts in found]) for column in range(len(COLUMNS))]

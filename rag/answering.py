@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from rag.embedding import Embedder
+from rag.embedding import QueryEmbedder
 from rag.records import (
     Answer,
     Card,
@@ -53,7 +53,7 @@ def answer_question(
     groups: Collection[str],
     *,
     index: OpenIndex,
-    embedder: Embedder,
+    embedder: QueryEmbedder,
     top_k: int,
     min_similarity: float | None,
     request_id: str,

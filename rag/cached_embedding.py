@@ -1,4 +1,4 @@
-"""An embedder behind a cache, with progress."""
+"""An embedder behind a cache."""
 
 from __future__ import annotations
 
@@ -7,46 +7,52 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.embedding import Embedder
+from rag.embedding import Embedder, ModelDescription
 from rag.vector_cache import VectorCache
 
 EMBED_BATCH = 64
 """Texts between two writes to the cache: what a killed build pays for twice at most."""
 
 Vectors = NDArray[np.float32]
-Progress = Callable[[str, int, int], object]
-"""Called with what is being done, how many are done, and how many there are."""
 
 
 class CachedEmbedder:
-    """Embeds passages, but none twice: what the cache holds is read, and what it does not is kept at once."""
+    """Embeds, but no text twice: what the cache holds is read, and what it does not is kept at once."""
 
-    def __init__(self, embedder: Embedder, cache: VectorCache, progress: Progress) -> None:
-        self.embedder = embedder
+    def __init__(self, embedder: Embedder, cache: VectorCache, *, told: Callable[[int], object] | None = None) -> None:
+        """``told`` is called with the number of texts embedded, each time some were."""
         self.embedded = 0
+        self._embedder = embedder
         self._cache = cache
-        self._progress = progress
+        self._told = told
 
-    def passages(self, what: str, texts: Sequence[str]) -> Vectors:
+    @property
+    def description(self) -> ModelDescription:
+        """Of the model."""
+        return self._embedder.description
+
+    def passages(self, texts: Sequence[str]) -> Vectors:
         """Vectors, (n, d) float32, in the order of the texts."""
-        vectors = np.empty((len(texts), self.embedder.description.dimension), np.float32)
-        places: dict[str, list[int]] = {}
-        for number, text in enumerate(texts):
-            places.setdefault(text, []).append(number)
-        missing: list[str] = []
-        for text, numbers in places.items():
-            found = self._cache.get(text)
-            if found is None:
-                missing.append(text)
-            else:
-                vectors[numbers] = found
-        self._progress(what, len(places) - len(missing), len(places))
+        unique = list(dict.fromkeys(texts))
+        known = self._cache.get(unique)
+        self._cache.mark(list(known))
+        missing = [text for text in unique if text not in known]
         for first in range(0, len(missing), EMBED_BATCH):
             batch = missing[first : first + EMBED_BATCH]
-            fresh = self.embedder.embed_passages(batch)
+            fresh = self._embedder.embed_passages(batch)
             self._cache.put(batch, fresh)
-            for text, vector in zip(batch, fresh, strict=True):
-                vectors[places[text]] = vector
+            known.update(zip(batch, fresh, strict=True))
             self.embedded += len(batch)
-            self._progress(what, len(places) - len(missing) + first + len(batch), len(places))
-        return vectors
+            if self._told:
+                self._told(self.embedded)
+        return np.array([known[text] for text in texts], np.float32).reshape(-1, self.description.dimension)
+
+    def embed_query(self, question: str) -> Vectors:
+        """The vector of one question, (d,) float32, unit length."""
+        known = self._cache.get([question], kind="query")
+        if known:
+            self._cache.mark([question], kind="query")
+            return known[question]
+        vector = self._embedder.embed_query(question)
+        self._cache.put([question], vector[None], kind="query")
+        return vector

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnxruntime
@@ -50,6 +50,14 @@ class ModelDescription:
         """Changes whenever vectors may: a hash over the files and how they are used."""
         parts = [*sorted(self.files.values()), self.query_prefix, self.passage_prefix, str(self.token_limit)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+class QueryEmbedder(Protocol):
+    """What retrieval needs of an encoder: the real one, or one behind a cache."""
+
+    def embed_query(self, question: str) -> Vectors:
+        """The vector of one question, (d,) float32, unit length."""
+        ...
 
 
 class Embedder:

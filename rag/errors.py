@@ -31,6 +31,22 @@ class IndexUnusable(RagError):
         self.path = path
 
 
+class IndexUnwritable(RagError):
+    """A build could not be written."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path} could not be written: {what}. Look for a full or failing disk, then build again")
+        self.path = path
+
+
+class CacheFailed(RagError):
+    """A cache of the builder cannot be read or written."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"The cache {path} failed: {what}. Look for a full or failing disk; the file may be deleted")
+        self.path = path
+
+
 class ModelMissing(RagError):
     """There is no embedding model where the settings say one should be."""
 

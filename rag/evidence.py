@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
+from numpy.lib.format import open_memmap, write_array_header_1_0
 from numpy.typing import NDArray
 
+from rag.files import naming
 from rag.records import Span
 
 _VECTORS, _SPANS, _CARDS = "vectors.npy", "spans.npy", "cards.json"
@@ -43,22 +47,59 @@ class Evidence:
         return vectors.astype(np.float32), [last - first for first, last in bounds]
 
 
-def write_evidence(folder: Path, sentences: Mapping[str, Sequence[Span]], vectors: Vectors) -> None:
-    """Write the sentences of each card; ``vectors`` is (n, d), all cards' sentences one after another."""
-    folder.mkdir()
-    bounds: dict[str, tuple[int, int]] = {}
-    spans: list[tuple[int, int]] = []
-    for card_id, of_card in sentences.items():
-        bounds[card_id] = (len(spans), len(spans) + len(of_card))
-        spans += [(span.start, span.end) for span in of_card]
-    np.save(folder / _VECTORS, vectors.astype(np.float16))
-    np.save(folder / _SPANS, np.array(spans, np.int32).reshape(-1, 2))
-    (folder / _CARDS).write_text(json.dumps(bounds), "utf-8")
+class EvidenceWriter:
+    """Writes the sentences of one card after another, and holds none of their vectors."""
+
+    def __init__(self, folder: Path, dimension: int) -> None:
+        """``folder`` must not be there yet."""
+        folder.mkdir()
+        self.sentences = 0
+        self._folder = folder
+        self._dimension = dimension
+        self._bounds: dict[str, tuple[int, int]] = {}
+        self._spans = array("i")
+
+    def __enter__(self) -> EvidenceWriter:
+        with naming(self._folder / _VECTORS):
+            self._file = (self._folder / _VECTORS).open("wb")
+            self._write_header()
+        return self
+
+    def add(self, card_id: str, spans: Sequence[Span], vectors: Vectors) -> None:
+        """Write the sentences of a card; ``vectors`` is (n, d), in their order."""
+        first = self.sentences
+        self.sentences += len(spans)
+        self._bounds[card_id] = (first, self.sentences)
+        for span in spans:
+            self._spans.extend((span.start, span.end))
+        with naming(self._folder / _VECTORS):
+            self._file.write(vectors.astype(np.float16).tobytes())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with naming(self._folder / _VECTORS), self._file:
+            # the header has room for the count, which is known only now
+            self._file.seek(0)
+            self._write_header()
+        if kind is not None:
+            return
+        with naming(self._folder / _SPANS):
+            # into a file, NumPy writes by the C library and takes no notice when the last of it meets a full disk
+            data = io.BytesIO()
+            np.save(data, np.array(self._spans, np.int32).reshape(-1, 2))
+            (self._folder / _SPANS).write_bytes(data.getvalue())
+        with naming(self._folder / _CARDS):
+            (self._folder / _CARDS).write_text(json.dumps(self._bounds), "utf-8")
+
+    def _write_header(self) -> None:
+        shape = (self.sentences, self._dimension)
+        write_array_header_1_0(self._file, {"descr": "<f2", "fortran_order": False, "shape": shape})
 
 
 def open_evidence(folder: Path) -> Evidence:
     """
-    Open what ``write_evidence`` wrote, without reading the vectors.
+    Open what ``EvidenceWriter`` wrote, without reading the vectors.
 
     Raises:
         OSError, ValueError: a file is missing or damaged.

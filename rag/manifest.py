@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rag.builds import MANIFEST_FILE
 from rag.errors import IndexMissing, IndexUnusable
+from rag.files import naming, write_whole
 
-INDEX_FORMAT = 2
+INDEX_FORMAT = 3
 """Raise it when an index written before could not be read any more."""
-MANIFEST_FILE = "manifest.json"
-CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE = "chroma", "sentences", "reference.npz"
+CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, OUTCOMES_FILE = "chroma", "sentences", "reference.npz", "outcomes.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Manifest:
     model_name: str
     model_fingerprint: str
     dimension: int
+    model: Mapping[str, Any]
+    """Its files with their hashes, prefixes, pooling and token limit."""
     chunker: Mapping[str, int]
     parser_version: int
     context_version: str
@@ -34,9 +37,17 @@ class Manifest:
     chromadb_version: str
     card_hashes: Mapping[str, str]
     """Card id → hash of everything in the card."""
+    card_rows: Mapping[str, tuple[int, str]]
+    """Card id → how many rows it has, and a hash of them."""
+    acl_version: str
+    """Changes whenever the groups of any card change."""
+    contexts: Mapping[str, Any] | None
+    """What generated contexts cost and how many were taken; None where none were asked for."""
     counts: Mapping[str, int]
     gate: Mapping[str, float]
     """Language of the question → a cosine; ``quantile`` of the unrelated questions stay below it."""
+    evaluation: Mapping[str, float]
+    """Measure → per cent, on the golden cases that are about these cards; empty where none are."""
     files: Mapping[str, str]
     """Path below the build → SHA-256."""
 
@@ -44,7 +55,7 @@ class Manifest:
 def write_manifest(build_dir: Path, manifest: Manifest) -> None:
     """Write the manifest into a build."""
     text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
-    (build_dir / MANIFEST_FILE).write_text(text + "\n", "utf-8")
+    write_whole(build_dir / MANIFEST_FILE, f"{text}\n".encode())
 
 
 def read_manifest(build_dir: Path) -> Manifest:
@@ -60,6 +71,9 @@ def read_manifest(build_dir: Path) -> Manifest:
         if found["index_format"] != INDEX_FORMAT:
             what = f"its format is {found['index_format']}, this version reads {INDEX_FORMAT}"
             raise IndexUnusable(build_dir, what)
+        found["card_rows"] = {
+            card_id: (int(count), str(digest)) for card_id, (count, digest) in found["card_rows"].items()
+        }
         manifest = Manifest(**found)
         _check_values(manifest)
         return manifest
@@ -67,6 +81,17 @@ def read_manifest(build_dir: Path) -> Manifest:
         raise IndexMissing(build_dir) from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise IndexUnusable(build_dir, f"{MANIFEST_FILE} cannot be read: {error!r}") from error
+
+
+def read_if_usable(build_dir: Path | None, *, whole: bool = False) -> Manifest | None:
+    """The manifest of a build, or None where there is no such build; ``whole`` asks for its files unchanged too."""
+    try:
+        manifest = read_manifest(build_dir) if build_dir else None
+        if build_dir and manifest and whole:
+            check_files(build_dir, manifest)
+    except (IndexMissing, IndexUnusable):
+        return None
+    return manifest
 
 
 def _check_values(manifest: Manifest) -> None:
@@ -109,5 +134,5 @@ def file_hashes(build_dir: Path) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with naming(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

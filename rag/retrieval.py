@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.builds import current_build
-from rag.embedding import Embedder, ModelDescription
+from rag.embedding import ModelDescription, QueryEmbedder
 from rag.errors import IndexUnusable
 from rag.evidence import Evidence, open_evidence
 from rag.language import detect_language
@@ -86,7 +86,7 @@ def retrieve(
     groups: Collection[str],
     *,
     index: OpenIndex,
-    embedder: Embedder,
+    embedder: QueryEmbedder,
     top_k: int,
     threshold: float | None = None,
 ) -> Retrieval:

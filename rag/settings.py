@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rag.errors import SettingsInvalid
 
@@ -15,8 +16,10 @@ PREFIX = "FICHERO_"
 PORT = "PORT"
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
+_DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_SECRET = frozenset({PREFIX + "TOKENS", PREFIX + "LLM_API_KEY", PREFIX + "LLM_BASE_URL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Settings:
     cards_dir: Path = Path("cards")
     index_dir: Path = Path("index")
     model_dir: Path = Path("model")
+    golden_dir: Path = Path("tests/golden")
+    """Golden cases, and the floors that a build has to reach on them; a folder that is not there is none."""
     host: str = "0.0.0.0"
     port: int = 8000
     top_k: int = 5
@@ -41,6 +46,21 @@ class Settings:
     chunk_chars: int = 400
     overlap_chars: int = 60
     context: str = "metadata"
+    context_coverage: float = 0.8
+    """The share of chunks that have to get a generated context; a build with fewer is not published."""
+    context_private: bool = False
+    """Cards that the public may not read go to the language model too."""
+    llm_base_url: str | None = None
+    """Of an OpenAI-compatible service, with its version: requests go to ``{llm_base_url}/chat/completions``."""
+    llm_model: str | None = None
+    llm_api_key: str | None = field(default=None, repr=False)
+    llm_timeout_seconds: float = 60.0
+    """Of one attempt."""
+    llm_concurrency: int = 4
+    """Questions at a time."""
+    llm_price_in: float = 0.0
+    """Of a million tokens, in any currency; 0 means unknown."""
+    llm_price_out: float = 0.0
     log_level: str = "info"
 
 
@@ -77,8 +97,8 @@ def _parse(variable: str, text: str) -> Any:
     try:
         return _PARSERS[variable](text)
     except ValueError as error:
-        # someone may have put the token itself there, so this one is not shown
-        shown = "set" if variable == PREFIX + "TOKENS" else repr(text[:80])
+        # someone may have put a token, a key or a password there, so these are not shown
+        shown = "set" if variable in _SECRET else repr(text[:80])
         raise SettingsInvalid(f"{variable} is {shown}, but {error}.") from error
 
 
@@ -99,6 +119,43 @@ def _cosine(text: str) -> float:
     if not -1.0 <= value <= 1.0:
         raise ValueError("it takes a cosine from -1 to 1, such as 0.84")
     return value
+
+
+def _decimal(low: float, high: float, example: str) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        if not _DECIMAL.fullmatch(text) or not low <= float(text) <= high:
+            raise ValueError(f"it takes a number from {low:g} to {high:g}, such as {example}")
+        return float(text)
+
+    return parse
+
+
+def _web_address(text: str) -> str:
+    takes = "it takes an address such as http://localhost:8080/v1"
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise ValueError(takes) from None
+    if parts.scheme not in ("http", "https") or not has_host or not text.isprintable() or " " in text:
+        raise ValueError(takes)
+    if "@" in parts.netloc:
+        raise ValueError(f"{takes}, without a name or password in it; the key is FICHERO_LLM_API_KEY")
+    if parts.query or parts.fragment:
+        raise ValueError(f"{takes}, without ? or #")
+    return text.rstrip("/")
+
+
+def _model_name(text: str) -> str:
+    if not text.isprintable() or len(text) > 200:
+        raise ValueError("it takes the name of a model, of at most 200 signs")
+    return text
+
+
+def _key(text: str) -> str:
+    if not (text.isascii() and text.isprintable()) or " " in text:
+        raise ValueError("it takes a key of printable ASCII signs without spaces")
+    return text
 
 
 def _flag(text: str) -> bool:
@@ -137,6 +194,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_CARDS_DIR": Path,
     "FICHERO_INDEX_DIR": Path,
     "FICHERO_MODEL_DIR": Path,
+    "FICHERO_GOLDEN_DIR": Path,
     "FICHERO_HOST": str,
     "PORT": _whole(1, 65_535),
     "FICHERO_TOP_K": _whole(1, 20),
@@ -146,6 +204,15 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_PLAIN_MARKDOWN": _flag,
     "FICHERO_CHUNK_CHARS": _whole(20, 4_000),
     "FICHERO_OVERLAP_CHARS": _whole(0, 2_000),
-    "FICHERO_CONTEXT": _one_of("none", "metadata"),
+    "FICHERO_CONTEXT": _one_of("none", "metadata", "surroundings", "llm"),
+    "FICHERO_CONTEXT_COVERAGE": _decimal(0, 1, "0.8"),
+    "FICHERO_CONTEXT_PRIVATE": _flag,
+    "FICHERO_LLM_BASE_URL": _web_address,
+    "FICHERO_LLM_MODEL": _model_name,
+    "FICHERO_LLM_API_KEY": _key,
+    "FICHERO_LLM_TIMEOUT_SECONDS": _decimal(0.1, 3_600, "60"),
+    "FICHERO_LLM_CONCURRENCY": _whole(1, 64),
+    "FICHERO_LLM_PRICE_IN": _decimal(0, 100_000, "0.15"),
+    "FICHERO_LLM_PRICE_OUT": _decimal(0, 100_000, "0.60"),
     "FICHERO_LOG_LEVEL": _one_of("debug", "info", "warning", "error"),
 }

@@ -7,6 +7,7 @@ memory held before, so that process should know nothing but the rows.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import shutil
@@ -16,12 +17,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.errors import IndexMissing, IndexUnusable, RagError
+from rag.errors import IndexMissing, IndexUnusable, IndexUnwritable, RagError
+from rag.files import temporary_dir
 from rag.records import Card, Row
 
 if TYPE_CHECKING:
@@ -32,25 +35,83 @@ COLLECTION = "chunks"
 LARGE_CARD_BYTES = 16_384
 """A larger card's text stands on its row 00 alone."""
 PAGE_ROWS = 500
-_CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
+_CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
+# -m needs the project's root, wherever we were started from
+_ROOT = Path(__file__).resolve().parent.parent
 
 Vectors = NDArray[np.float32]
 
 
-def write_rows(chroma_dir: Path, rows: Sequence[Row], vectors: Vectors) -> None:
+class RowWriter:
     """
-    Write a new Chroma folder, in a child process.
+    Writes a new Chroma folder page by page, in a child process, and holds no rows itself.
 
-    ``vectors`` is (n, d) float32, unit length, in the order of the rows.
-
-    Raises:
-        IndexUnusable: it could not be written.
+    Raises, from every method:
+        IndexUnwritable: the folder could not be written.
     """
-    with tempfile.TemporaryDirectory(prefix="fichero-chroma-") as work:
-        given = Path(work) / "rows"
-        with given.open("wb") as file:
-            pickle.dump((list(rows), vectors), file, protocol=5)
-        _run_child("write", given, chroma_dir.absolute(), home=work, about=chroma_dir)
+
+    def __init__(self, chroma_dir: Path) -> None:
+        self._chroma_dir = chroma_dir
+        self._rows: list[Row] = []
+        self._vectors: list[Vectors] = []
+
+    def __enter__(self) -> RowWriter:
+        # beside what is written, so that a killed writer leaves it where the rest of its draft is
+        self._work = Path(tempfile.mkdtemp(prefix=".chroma-", dir=self._chroma_dir.absolute().parent))
+        self._said = (self._work / "said").open("w+")
+        command, environment = _child("write", self._chroma_dir.absolute(), home=self._work)
+        self._child = subprocess.Popen(
+            command, cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._said
+        )
+        return self
+
+    def add(self, rows: Sequence[Row], vectors: Vectors) -> None:
+        """Write rows with their vectors, (n, d) float32, unit length; a page is gathered before the child gets it."""
+        self._rows += rows
+        self._vectors.append(vectors)
+        if len(self._rows) >= PAGE_ROWS:
+            self._send_page()
+
+    def _send_page(self) -> None:
+        if not self._rows:
+            return
+        page = (self._rows, np.concatenate(self._vectors))
+        self._rows, self._vectors = [], []
+        try:
+            pickle.dump(page, self._pipe, protocol=5)
+        except OSError as error:
+            # the child has ended, and knows why
+            self._child.wait()
+            raise IndexUnwritable(self._chroma_dir, self._why()) from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._send_page()
+            else:
+                self._child.kill()
+            with contextlib.suppress(OSError):
+                # without this last word the child would take the pages for all there are
+                pickle.dump(None, self._pipe, protocol=5)
+                self._pipe.close()
+            if self._child.wait() != 0 and kind is None:
+                raise IndexUnwritable(self._chroma_dir, self._why())
+        finally:
+            self._said.close()
+            shutil.rmtree(self._work, ignore_errors=True)
+        if kind is None and self._work.exists():
+            raise IndexUnwritable(self._work, "it is not wanted any more and could not be removed")
+
+    @property
+    def _pipe(self) -> IO[bytes]:
+        assert self._child.stdin is not None  # opened as a pipe above
+        return self._child.stdin
+
+    def _why(self) -> str:
+        self._said.seek(0)
+        return _last_line(self._said.read(), self._child.returncode)
 
 
 def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
@@ -59,54 +120,55 @@ def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
 
     Raises:
         IndexMissing: there is no such folder.
-        IndexUnusable: it does not open, or was not written by ``write_rows``.
+        IndexUnusable: it does not open, or was not written by a ``RowWriter``.
     """
     if not chroma_dir.is_dir():
         raise IndexMissing(chroma_dir)
-    with tempfile.TemporaryDirectory(prefix="fichero-chroma-") as work:
-        copy, result = Path(work) / "chroma", Path(work) / "rows"
+    with temporary_dir("fichero-chroma-") as work:
+        copy, result = work / "chroma", work / "rows"
         try:
             shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)
         except OSError as error:
             raise IndexUnusable(chroma_dir, f"it cannot be copied: {error}") from error
-        _run_child("read", copy, result, home=work, about=chroma_dir)
+        command, environment = _child("read", copy, result, home=work)
+        ended = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
+        if ended.returncode != 0:
+            what = _last_line(ended.stderr, ended.returncode)
+            raise IndexUnusable(chroma_dir, f"its copy in {work} does not open: {what}")
         with result.open("rb") as file:
             rows: list[Row]
             rows, vectors = pickle.load(file)
     return rows, vectors
 
 
-def _run_child(verb: str, source: Path, target: Path, *, home: str, about: Path) -> None:
-    """
-    Run this module as a process of its own.
-
-    Raises:
-        IndexUnusable: it failed; says why, ``about`` which folder.
-    """
+def _child(verb: str, *paths: Path, home: Path) -> tuple[list[str], dict[str, str]]:
+    """Command and environment of this module as a process of its own."""
     # chromadb looks for a home, which a container's user may not have; nothing else of ours is its business
-    environment = {"HOME": home} | {name: os.environ[name] for name in _CHILD_ENVIRONMENT if name in os.environ}
-    command = [sys.executable, "-m", "rag.store", verb, str(source), str(target)]
-    # -m needs the project's root, wherever we were started from
-    root = Path(__file__).resolve().parent.parent
-    child = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    if child.returncode != 0:
-        what = child.stderr.strip().splitlines()
-        raise IndexUnusable(about, what[-1] if what else f"its process ended with {child.returncode}")
+    environment = {"HOME": str(home)} | {name: os.environ[name] for name in _CHILD_ENVIRONMENT if name in os.environ}
+    return [sys.executable, "-m", "rag.store", verb, *map(str, paths)], environment
 
 
-def _write_rows_here(chroma_dir: Path, rows: Sequence[Row], vectors: Vectors) -> None:
+def _last_line(text: str, status: int) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else f"its process ended with {status}"
+
+
+def _write_rows_here(chroma_dir: Path, given: IO[bytes]) -> None:
+    """Write the pages pickled one after another in ``given``, up to a None."""
     with _open_client(chroma_dir) as client:
         collection = client.create_collection(
             COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
-        for first in range(0, len(rows), PAGE_ROWS):
-            page = rows[first : first + PAGE_ROWS]
-            collection.add(
-                ids=[row.row_id for row in page],
-                embeddings=vectors[first : first + PAGE_ROWS],
-                documents=[row.text_indexed for row in page],
-                metadatas=[_metadata(row) for row in page],
-            )
+        while (page := pickle.load(given)) is not None:
+            rows, vectors = page
+            for first in range(0, len(rows), PAGE_ROWS):
+                part = rows[first : first + PAGE_ROWS]
+                collection.add(
+                    ids=[row.row_id for row in part],
+                    embeddings=vectors[first : first + PAGE_ROWS],
+                    documents=[row.text_indexed for row in part],
+                    metadatas=[_metadata(row) for row in part],
+                )
 
 
 def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
@@ -214,13 +276,13 @@ def _open_client(chroma_dir: Path) -> Iterator[Any]:
         client.close()
 
 
-def _main(verb: str, source: Path, target: Path) -> int:
-    """The child: ``write`` the rows pickled in ``source`` into a folder, or ``read`` a folder and pickle its rows."""
+def _main(verb: str, *paths: str) -> int:
+    """The child: ``write`` the rows of standard input into a folder, or ``read`` a folder and pickle its rows."""
     try:
         if verb == "write":
-            _write_rows_here(target, *pickle.loads(source.read_bytes()))
+            _write_rows_here(Path(paths[0]), sys.stdin.buffer)
         else:
-            target.write_bytes(pickle.dumps(read_rows_here(source), protocol=5))
+            Path(paths[1]).write_bytes(pickle.dumps(read_rows_here(Path(paths[0])), protocol=5))
     except Exception as error:  # chromadb raises errors of many kinds; the parent names the folder
         print(f"{type(error).__name__}: {error}".replace("\n", " "), file=sys.stderr)
         return 1
@@ -228,4 +290,4 @@ def _main(verb: str, source: Path, target: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])))
+    sys.exit(_main(*sys.argv[1:]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,11 +18,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rag.cached_embedding import CachedEmbedder
 from rag.cards import read_cards
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, load_embedder
-from rag.indexing import BuildOptions, BuildReport, build_index
+from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
+from rag.reference import reference_questions
 from rag.retrieval import OpenIndex, open_index
 from rag.settings import PREFIX
+from rag.vector_cache import VectorCache
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL_DIR = ROOT / "model"
@@ -31,8 +36,30 @@ DEFAULT_BUILD = BuildOptions(chunk_chars=400, overlap_chars=60, context="metadat
 
 def build_quietly(cards_dir: Path, index_dir: Path, options: BuildOptions = DEFAULT_BUILD) -> BuildReport:
     """Build an index of a folder with the real model; broken cards are left out."""
-    cards = read_cards(cards_dir).cards
-    return build_index(cards, index_dir, MODEL_DIR, options, threads=2, progress=lambda *_: None)
+    warm_up(index_dir)
+    return Builder(index_dir, MODEL_DIR, options).build(read_cards(cards_dir).cards)
+
+
+def warm_up(index_dir: Path) -> None:
+    """Give an index without a cache one that knows the reference questions, which every first build asks for."""
+    cache_file = index_dir / VECTORS_FILE
+    if not cache_file.exists():
+        cache_file.parent.mkdir(parents=True, exist_ok=True)
+        cache_file.write_bytes(_warm_cache())
+
+
+@functools.cache
+def _warm_cache() -> bytes:
+    embedder = load_embedder(MODEL_DIR)
+    with tempfile.TemporaryDirectory() as work:
+        path = Path(work) / "vectors.sqlite"
+        with VectorCache(path, model_fingerprint=embedder.description.fingerprint) as cache:
+            known = CachedEmbedder(embedder, cache)
+            for texts in reference_questions().values():
+                known.passages(texts)
+                for text in texts:
+                    known.embed_query(text)
+        return path.read_bytes()
 
 
 @pytest.fixture(scope="session")

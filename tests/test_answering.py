@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag.answering import ANSWER_CHARS, NEAREST_CARDS, answer_question
+from rag.cases import Case, read_golden
 from rag.embedding import Embedder
-from rag.evaluation import Case, read_golden
 from rag.records import PUBLIC_GROUP, Answer, CitationSegment, TextSegment
 from rag.retrieval import OpenIndex, open_index
 from rag.sentences import split_sentences

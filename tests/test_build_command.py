@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 
 from rag.builds import current_build
 from rag.manifest import check_files, read_manifest
-from tests.conftest import CASES_DIR, MODEL_DIR
+from tests.conftest import CASES_DIR, MODEL_DIR, warm_up
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 GOOD = "---\ntitle: Agua\n---\n\nBeba un vaso de agua con cada comprimido.\n"
@@ -26,6 +27,9 @@ def cards_dir(tmp_path: Path) -> Path:
     return folder
 
 
+OTHER = "---\ntitle: Luz\n---\n\nGuarde el frasco lejos de la luz.\n"
+
+
 @pytest.fixture
 def build(run_command: Run, tmp_path: Path) -> Run:
     """Runs the command with the real model, on an index below tmp_path unless told otherwise."""
@@ -37,6 +41,12 @@ def build(run_command: Run, tmp_path: Path) -> Run:
     return run
 
 
+@pytest.fixture
+def warm(tmp_path: Path) -> None:
+    """The reference questions are in the cache already."""
+    warm_up(tmp_path / "index")
+
+
 def snapshot(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -46,6 +56,7 @@ def published(folder: Path) -> dict[str, bytes]:
     return {name: data for name, data in snapshot(folder).items() if not name.startswith(("cache/", ".lock"))}
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_build_from_start_to_finish(build: Run, tmp_path: Path) -> None:
     """The command builds, says what it built; run again it does nothing; a broken card then leaves all as it was."""
     cards_dir, index_dir = tmp_path / "cards", tmp_path / "index"
@@ -133,7 +144,8 @@ def test_help_names_the_options(build: Run) -> None:
     """--help explains the options and ends with 0."""
     shown = build("--help")
     assert shown.returncode == 0
-    for option in ("--cards", "--index", "--model", "--skip-broken", "--clean"):
+    options = ("--cards", "--index", "--model", "--golden", "--skip-broken", "--clean", "--keep", "--accept-worse")
+    for option in (*options, "--contexts-for", "--rollback"):
         assert option in shown.stdout
 
 
@@ -205,6 +217,127 @@ def test_an_index_that_is_a_file_is_refused(build: Run, cards_dir: Path, tmp_pat
     assert str(tmp_path / "index") in ended.stderr
     assert "Traceback" not in ended.stderr
     assert (tmp_path / "index").read_text("utf-8") == "mine"
+
+
+@pytest.mark.usefixtures("warm")
+def test_what_changed_is_counted(build: Run, cards_dir: Path) -> None:
+    """Added, changed, removed and unchanged cards are counted, and a change of access alone embeds nothing."""
+    (cards_dir / "luz.md").write_text(OTHER, "utf-8")
+    assert (
+        "2 added, 0 changed, 0 removed, 0 unchanged. Rows: 2 new, 0 as before."
+        in build("--cards", str(cards_dir)).stdout
+    )
+    (cards_dir / "luz.md").write_text(OTHER.replace("title: Luz", "title: Luz\nacl: [staff]"), "utf-8")
+    changed = build("--cards", str(cards_dir)).stdout
+    assert "0 added, 1 changed, 0 removed, 1 unchanged. Rows: 1 new, 1 as before. 0 texts embedded, 0 chunks" in changed
+    (cards_dir / "luz.md").rename(cards_dir / "sol.md")
+    moved = build("--cards", str(cards_dir)).stdout
+    assert "1 added, 0 changed, 1 removed, 1 unchanged. Rows: 1 new, 1 as before. 0 texts embedded, 0 chunks" in moved
+    (cards_dir / "agua.md").touch()
+    assert "up to date" in build("--cards", str(cards_dir)).stdout
+
+
+@pytest.mark.usefixtures("warm")
+def test_one_can_go_back_and_forward(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """--rollback puts the build before into use, says which, and refuses to go further; a build goes forward again."""
+    index_dir = tmp_path / "index"
+    build("--cards", str(cards_dir))
+    first = current_build(index_dir)
+    (cards_dir / "luz.md").write_text(OTHER, "utf-8")
+    build("--cards", str(cards_dir))
+    second = current_build(index_dir)
+    back = build("--rollback")
+    assert (back.returncode, current_build(index_dir)) == (0, first)
+    assert first.name in back.stdout
+    assert second.name in back.stdout
+    refused = build("--rollback")
+    assert (refused.returncode, refused.stderr.count("\n"), current_build(index_dir)) == (3, 1, first)
+    forward = build("--cards", str(cards_dir))
+    assert "0 texts embedded" in forward.stdout
+    assert current_build(index_dir) == second
+
+
+@pytest.mark.usefixtures("warm")
+def test_nobody_goes_back_to_a_damaged_build(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """--rollback to a build whose files changed, or with no index, is refused by name, and the one in use stays."""
+    assert build("--rollback").returncode == 3
+    build("--cards", str(cards_dir))
+    first = current_build(tmp_path / "index")
+    (cards_dir / "luz.md").write_text(OTHER, "utf-8")
+    build("--cards", str(cards_dir))
+    second = current_build(tmp_path / "index")
+    (first / "reference.npz").write_bytes(b"x")
+    refused = build("--rollback")
+    assert refused.returncode == 3
+    assert "reference.npz" in refused.stderr
+    assert current_build(tmp_path / "index") == second
+
+
+@pytest.mark.usefixtures("warm")
+def test_as_many_builds_stay_as_are_asked_for(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """--keep N leaves the build in use and N from before it; without it one stays."""
+    left: list[int] = []
+    for number, keep in enumerate((["--keep", "2"], ["--keep", "2"], ["--keep", "2"], [], ["--keep", "0"])):
+        (cards_dir / "agua.md").write_text(f"{GOOD}\nVersión {number}.\n", "utf-8")
+        build("--cards", str(cards_dir), *keep)
+        left.append(len(list((tmp_path / "index").glob("*/manifest.json"))))
+    assert left == [1, 2, 3, 2, 1]
+
+
+@pytest.mark.parametrize("keep", ["-1", "dos", "1.5", ""])
+def test_a_number_of_builds_is_a_whole_number(build: Run, keep: str) -> None:
+    """--keep takes a whole number, and says so."""
+    ended = build("--keep", keep)
+    assert ended.returncode == 2
+    assert "whole number" in ended.stderr or "expected one argument" in ended.stderr
+
+
+@pytest.mark.usefixtures("warm")
+def test_clean_of_the_same_cards_takes_the_place_of_the_index_in_use(
+    build: Run, cards_dir: Path, tmp_path: Path
+) -> None:
+    """--clean embeds everything again, gives the same id, and leaves one build."""
+    build("--cards", str(cards_dir))
+    before = read_manifest(current_build(tmp_path / "index"))
+    again = build("--cards", str(cards_dir), "--clean")
+    assert "0 texts embedded" not in again.stdout
+    directory = current_build(tmp_path / "index")
+    assert read_manifest(directory).build_id == before.build_id
+    assert [path.parent for path in (tmp_path / "index").glob("*/manifest.json")] == [directory]
+    assert "up to date" in build("--cards", str(cards_dir)).stdout
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_build_that_does_worse_is_not_put_into_use(build: Run, cards_dir: Path, tmp_path: Path) -> None:
+    """A build under a floor of the golden cases ends with status 3 and the figures, unless it is accepted as it is."""
+    golden = tmp_path / "golden"
+    golden.mkdir()
+    case = {
+        "question": "¿Con cuánta agua se toma?",
+        "language": "es",
+        "must_cite_one_of": ["agua"],
+        "groups": ["public"],
+    }
+    hard = {**case, "question": "¿Dónde está el mar?", "must_cite_one_of": ["luz", "agua"], "groups": ["nobody"]}
+    (golden / "cases.jsonl").write_text(f"{json.dumps(case)}\n{json.dumps(hard)}\n", "utf-8")
+    (golden / "floors.json").write_text('{"at_least": {"success@1": 100}}', "utf-8")
+    arguments = ("--cards", str(cards_dir), "--golden", str(golden))
+    refused = build(*arguments)
+    assert refused.returncode == 3
+    assert "success@1 is 50.0 %, the floor is 100 %" in refused.stderr
+    assert "--accept-worse" in refused.stderr
+    assert not (tmp_path / "index" / "CURRENT").exists()
+    assert list((tmp_path / "index").glob(".draft-*")) == []
+    accepted = build(*arguments, "--accept-worse")
+    assert accepted.returncode == 0
+    assert "success@1 50.0" in accepted.stdout
+    assert read_manifest(current_build(tmp_path / "index")).evaluation["success@1"] == 50.0
+
+
+@pytest.mark.usefixtures("warm")
+def test_golden_cases_about_other_cards_are_left_out(build: Run, cards_dir: Path) -> None:
+    """A box that no golden case is about is built all the same, and it is said that nothing was measured."""
+    assert "No golden case is about these cards" in build("--cards", str(cards_dir)).stdout
 
 
 def test_unknown_options_are_refused(build: Run) -> None:

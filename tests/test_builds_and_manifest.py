@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -14,12 +15,17 @@ import pytest
 
 from rag.builds import (
     BuildRunning,
+    NoEarlierBuild,
     build_in_use,
     builder_lock,
     current_build,
     draft_dir,
+    earlier_build,
+    folders_of,
+    history,
     publish,
     remove_other_builds,
+    roll_back,
     use_build,
 )
 from rag.errors import IndexMissing, IndexUnusable
@@ -32,6 +38,7 @@ MANIFEST = Manifest(
     model_name="modelo",
     model_fingerprint="0f",
     dimension=8,
+    model={"files": {"model.onnx": "aa"}, "pooling": "mean"},
     chunker={"version": 1, "chunk_chars": 400, "overlap_chars": 60},
     parser_version=1,
     context_version="metadata-1",
@@ -39,8 +46,12 @@ MANIFEST = Manifest(
     reference_version=1,
     chromadb_version="1.5.9",
     card_hashes={"ñandú": "ff", "una": "00"},
+    card_rows={"ñandú": (1, "ee"), "una": (2, "dd")},
+    acl_version="abc",
+    contexts=None,
     counts={"cards": 2, "rows": 3, "sentences": 4},
     gate={"es": 0.84, "en": 0.83, "quantile": 0.95},
+    evaluation={"success@1": 74.3},
     files={"chroma/a.bin": "aa", "reference.npz": "bb", "sentences/spans.npy": "cc"},
 )
 
@@ -52,46 +63,105 @@ def a_build(index_dir: Path, build_id: str) -> Path:
     return draft
 
 
+def published(index_dir: Path, *build_ids: str) -> None:
+    for build_id in build_ids:
+        publish(index_dir, a_build(index_dir, build_id), build_id)
+
+
+def names(index_dir: Path) -> list[str]:
+    return sorted(path.name for path in index_dir.iterdir())
+
+
 def test_a_published_build_is_the_one_in_use(tmp_path: Path) -> None:
     """Publishing moves the draft to its place and makes it current; the one before stays."""
     for build_id in ("aaa", "bbb"):
-        publish(tmp_path, a_build(tmp_path, build_id), build_id)
-        assert current_build(tmp_path) == tmp_path / build_id
-        assert build_in_use(tmp_path) == build_id
+        assert publish(tmp_path, a_build(tmp_path, build_id), build_id) == tmp_path / build_id
+        assert current_build(tmp_path) == build_in_use(tmp_path) == tmp_path / build_id
+        assert (tmp_path / "CURRENT").read_text() == f"{build_id}\n"
     assert (tmp_path / "aaa" / "dato").read_text() == "aaa"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["CURRENT", "aaa", "bbb"]
+    assert names(tmp_path) == ["CURRENT", "HISTORY", "aaa", "bbb"]
 
 
 def test_a_draft_is_not_in_use(tmp_path: Path) -> None:
     """As long as a build is being made, the one before is current."""
-    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    published(tmp_path, "aaa")
     a_build(tmp_path, "bbb")
-    assert build_in_use(tmp_path) == "aaa"
+    assert build_in_use(tmp_path) == tmp_path / "aaa"
     assert not (tmp_path / "bbb").exists()
 
 
 def test_a_draft_begins_empty(tmp_path: Path) -> None:
-    """What a killed builder left in its draft is gone when the next one begins."""
+    """What a killed builder left is gone when the next one begins, under whatever name it was."""
     draft = a_build(tmp_path, "aaa")
+    (tmp_path / ".draft-bbb-1").mkdir()
     assert draft_dir(tmp_path, "aaa") == draft
     assert list(draft.iterdir()) == []
+    assert names(tmp_path) == [draft.name]
 
 
 def test_publishing_replaces_a_build_of_the_same_id(tmp_path: Path) -> None:
-    """A damaged build is replaced by a whole one of its id."""
-    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    """A build that is not in use is replaced by a new one of its id."""
+    published(tmp_path, "aaa", "bbb")
     (tmp_path / "aaa" / "resto").write_text("viejo")
-    publish(tmp_path, a_build(tmp_path, "aaa"), "aaa")
+    published(tmp_path, "aaa")
+    assert current_build(tmp_path) == tmp_path / "aaa"
     assert not (tmp_path / "aaa" / "resto").exists()
 
 
+def test_a_build_in_use_is_never_taken_away(tmp_path: Path) -> None:
+    """A second build of the id in use gets a place beside it, and the next one the place that is free then."""
+    published(tmp_path, "aaa")
+    for place in ("aaa-2", "aaa", "aaa-2"):
+        before = current_build(tmp_path)
+        draft = a_build(tmp_path, "aaa")
+        assert publish(tmp_path, draft, "aaa") == tmp_path / place
+        assert current_build(tmp_path) == tmp_path / place
+        assert (before / "dato").read_text() == "aaa"
+        assert {path.name for path in folders_of(tmp_path, "aaa")} == {"aaa", "aaa-2"}
+
+
 def test_an_older_build_can_be_used_again(tmp_path: Path) -> None:
-    """Use_build goes back to a build that is still there."""
-    for build_id in ("aaa", "bbb"):
-        publish(tmp_path, a_build(tmp_path, build_id), build_id)
+    """Use_build goes to a build that is still there, and what was in use counts as before it."""
+    published(tmp_path, "aaa", "bbb")
     use_build(tmp_path, "aaa")
     assert current_build(tmp_path) == tmp_path / "aaa"
-    assert (tmp_path / "CURRENT").read_text() == "aaa\n"
+    assert history(tmp_path) == ["aaa", "bbb"]
+
+
+def test_one_goes_back_build_by_build(tmp_path: Path) -> None:
+    """Rolling back goes to the build before, then to the one before that, and then there is none."""
+    published(tmp_path, "aaa", "bbb", "ccc")
+    for left, target in (("ccc", "bbb"), ("bbb", "aaa")):
+        assert earlier_build(tmp_path) == (left, target)
+        roll_back(tmp_path, target)
+        assert current_build(tmp_path) == tmp_path / target
+    with pytest.raises(NoEarlierBuild, match="aaa"):
+        earlier_build(tmp_path)
+
+
+def test_a_build_that_was_gone_back_from_is_no_earlier_one(tmp_path: Path) -> None:
+    """After a rollback and a new build, going back leads past what was left behind."""
+    published(tmp_path, "aaa", "bbb")
+    roll_back(tmp_path, "aaa")
+    published(tmp_path, "ccc")
+    assert history(tmp_path) == ["ccc", "aaa"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff", b"../otra\nzzz\n", b"aaa"], ids=repr)
+def test_a_lost_history_loses_no_build_in_use(tmp_path: Path, content: bytes | None) -> None:
+    """Whatever became of the list of earlier builds, the one in use is known, and nothing outside is named."""
+    published(tmp_path, "aaa", "bbb")
+    (tmp_path / "HISTORY").unlink()
+    if content is not None:
+        (tmp_path / "HISTORY").write_bytes(content)
+    assert history(tmp_path) == (["bbb", "aaa"] if content == b"aaa" else ["bbb"])
+
+
+def test_a_removed_build_is_no_earlier_one(tmp_path: Path) -> None:
+    """Nobody goes back to a build that is not there any more."""
+    published(tmp_path, "aaa", "bbb")
+    shutil.rmtree(tmp_path / "aaa")
+    assert history(tmp_path) == ["bbb"]
 
 
 def test_no_build_is_missing(tmp_path: Path) -> None:
@@ -112,7 +182,7 @@ def test_a_broken_current_is_unusable(tmp_path: Path, content: bytes) -> None:
     index_dir = tmp_path / "index"
     index_dir.mkdir()
     (tmp_path / "otra").mkdir()
-    publish(index_dir, a_build(index_dir, "aaa"), "aaa")
+    published(index_dir, "aaa")
     a_build(index_dir, "aaa")
     (index_dir / "CURRENT").write_bytes(content)
     with pytest.raises(IndexUnusable, match="CURRENT") as caught:
@@ -123,14 +193,13 @@ def test_a_broken_current_is_unusable(tmp_path: Path, content: bytes) -> None:
 
 def test_only_builds_are_removed(tmp_path: Path) -> None:
     """Drafts and builds that are not to be kept go; caches and what is not ours stay."""
-    for build_id in ("aaa", "bbb", "ccc"):
-        publish(tmp_path, a_build(tmp_path, build_id), build_id)
+    published(tmp_path, "aaa", "bbb", "ccc")
     a_build(tmp_path, "ddd")
     (tmp_path / "cache").mkdir()
     (tmp_path / "mias").mkdir()
     (tmp_path / "notas.txt").write_text("mías")
-    remove_other_builds(tmp_path, keep={"ccc", "bbb", None})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["CURRENT", "bbb", "cache", "ccc", "mias", "notas.txt"]
+    remove_other_builds(tmp_path, keep=["ccc", "bbb"])
+    assert names(tmp_path) == ["CURRENT", "HISTORY", "bbb", "cache", "ccc", "mias", "notas.txt"]
 
 
 def test_one_builder_wins_and_the_other_says_so(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is said around a chunk so that it can be found."""
+"""What is said around a chunk so that it can be found: the strategies that cost nothing, and where others go."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from rag.chunking import split_card
 from rag.contextual import (
     CONTEXT_CHARS,
+    CONTEXT_VERSION,
+    PROMPT_VERSION,
     STRATEGIES,
     acl_version,
     check_strategy,
@@ -46,7 +48,8 @@ def test_the_original_is_never_altered(text: str, strategy: str, chunk_chars: in
         joined = f"{record.context}\n\n{record.chunk_original}" if record.context else record.chunk_original
         assert record.text_indexed == joined
         assert (record.chunk_id, record.document_id) == (f"una::{number:02d}", "una")
-        assert record.context_version.startswith(f"{strategy}-")
+        kind = "metadata" if strategy == "llm" else strategy
+        assert record.context_version == f"{kind}-{CONTEXT_VERSION}"
 
 
 def test_none_names_the_title_on_the_first_chunk_only() -> None:
@@ -106,6 +109,84 @@ def test_who_may_read_a_card_is_in_no_context() -> None:
         assert not any(word in indexed for word in ("secretos", "ejemplo.invalid", "CC0"))
 
 
+PROSE = "Primera frase de la ficha. Segunda frase, que es otra cosa.\n\n# Uno\n\nLo de antes.\n\nLo que se busca."
+
+
+def surroundings_of(text: str, words: str) -> list[str]:
+    """The lines of the context of the chunk that begins with these words, without the first."""
+    card = make_card(title="Ficha", text=text)
+    start = text.index(words)
+    [record] = contextualise(card, [whole(card, start, start + len(words), 3)], strategy="surroundings")
+    first, *rest = record.context.split("\n")
+    assert first.startswith("Ficha")
+    return rest
+
+
+def test_surroundings_name_opening_and_what_stands_before() -> None:
+    """A chunk is told with the card's first sentence and with the words right before it, without lone signs."""
+    text = PROSE.replace("# Uno", "Relleno que llena sitio. " * 8 + "\n\n# Uno")
+    opening, tail = surroundings_of(text, "Lo que se busca")
+    assert opening == "Primera frase de la ficha."
+    assert tail.endswith("sitio. Uno Lo de antes.")
+    assert 120 < len(tail) <= 160
+    assert tail.split()[0] in ("Relleno", "que", "llena", "sitio.")
+
+
+@pytest.mark.parametrize(
+    ("words", "rest"),
+    [
+        ("Primera frase de la ficha.", []),
+        ("Segunda frase, que es", ["Primera frase de la ficha."]),
+        ("Lo de antes.", ["Primera frase de la ficha. Segunda frase, que es otra cosa. Uno"]),
+    ],
+)
+def test_surroundings_do_not_say_a_thing_twice(words: str, rest: list[str]) -> None:
+    """The first sentence is left out where the chunk, or what stands before it, has it."""
+    assert surroundings_of(PROSE, words) == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        ("# Título\n\n- Un punto que\n  sigue aquí. Otro.", "Un punto que sigue aquí."),
+        ("| A | B |\n|---|---|\n| 1 | 2 |\n\nTexto sin punto", "Texto sin punto"),
+        ("Toma 1.5 ml. Y más.", "Toma 1.5 ml."),
+    ],
+    ids=["item", "after-a-table", "inner-points"],
+)
+def test_the_opening_is_a_sentence_of_the_text(text: str, opening: str) -> None:
+    """The first sentence is taken from prose or a list, not from headings and tables."""
+    filler = " relleno" * 30
+    assert surroundings_of(f"{text}\n\n{filler}\n\nfinal", "final")[0] == opening
+
+
+def test_a_long_opening_is_cut_at_a_word() -> None:
+    """A first sentence that does not end is cut at a word, and says so."""
+    opening = surroundings_of("palabra " * 60 + "final", "final")[0]
+    assert opening == "palabra " * 19 + "palabra …"
+
+
+def test_a_generated_context_follows_the_metadata() -> None:
+    """A generated context stands on a line below the metadata, and the version of the row says that it is there."""
+    card = make_card(title="Ficha", text=SECTIONS, topics=("a",))
+    chunks = split_card(card, chunk_chars=40, overlap_chars=0)
+    records = contextualise(card, chunks, strategy="llm", generated={1: "Lo que se dice de uno."})
+    free = contextualise(card, chunks, strategy="metadata")
+    assert records[1].context == f"{free[1].context}\nLo que se dice de uno."
+    assert records[1].context_version == f"llm-{PROMPT_VERSION}"
+    assert [*records[:1], *records[2:]] == [*free[:1], *free[2:]]
+    assert records[1].context_version != free[1].context_version
+
+
+@pytest.mark.parametrize("strategy", ["none", "metadata", "surroundings"])
+def test_other_strategies_leave_generated_contexts_out(strategy: str) -> None:
+    """What was generated is used by its own strategy only."""
+    card = make_card()
+    chunks = split_card(card, chunk_chars=40, overlap_chars=0)
+    records = contextualise(card, chunks, strategy=strategy, generated={0: "Generado."})
+    assert records == contextualise(card, chunks, strategy=strategy)
+
+
 ROWS = [f"| Envase {letter} | 0{number}:00 |" for number, letter in enumerate("ABCDEF")]
 TABLE = "\n".join(["| Envase | Hora |", "|---|---|", *ROWS])
 
@@ -144,7 +225,7 @@ def test_each_table_has_its_own_header() -> None:
 def test_unknown_strategies_are_refused() -> None:
     """A strategy that does not exist is refused by name, with those that do."""
     for call in (lambda: check_strategy("llm2"), lambda: contextualise(make_card(), [], strategy="llm2")):
-        with pytest.raises(SettingsInvalid, match=r"'llm2'.*none, metadata"):
+        with pytest.raises(SettingsInvalid, match=r"'llm2'.*none, metadata, surroundings, llm"):
             call()
     for strategy in STRATEGIES:
         check_strategy(strategy)

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from rag.cards import read_cards
+from rag.cases import Case, CasesInvalid, read_beir, read_golden
 from rag.embedding import Embedder
-from rag.evaluation import Case, CasesInvalid, evaluate, main, read_beir, read_golden
+from rag.evaluation import main
+from rag.measuring import evaluate
 from rag.retrieval import OpenIndex
 from tests.conftest import ROOT
 
@@ -180,7 +182,7 @@ def test_measures_count_misses_and_refusals(sample_index: OpenIndex, embedder: E
         Case("¿Puedo partir las pastillas por la mitad?", {"no-hay": 1.0}),
         Case("¿Quién ganó la liga en 1998?", {}),
     ]
-    report = evaluate(cases, index=sample_index, embedder=embedder)
+    report = evaluate(cases, index=sample_index, embedder=embedder).report
     assert report.cases == 3
     assert report.success == {1: 50.0, 3: 50.0, 5: 50.0, 10: 50.0}
     assert (report.mrr_10, report.ndcg_10) == (50.0, 50.0)
@@ -191,6 +193,6 @@ def test_measures_count_misses_and_refusals(sample_index: OpenIndex, embedder: E
 
 def test_no_cases_give_an_empty_report(sample_index: OpenIndex, embedder: Embedder) -> None:
     """An empty list of cases is measured without an error; measures without cases are None."""
-    report = evaluate([], index=sample_index, embedder=embedder)
+    report = evaluate([], index=sample_index, embedder=embedder).report
     assert (report.cases, report.milliseconds) == (0, 0.0)
     assert (report.false_refusals, report.refused, report.answer_recall, report.answer_chars) == (None,) * 4

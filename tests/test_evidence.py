@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rag.evidence import open_evidence, write_evidence
+from rag.evidence import EvidenceWriter, open_evidence
 from rag.records import Span
 from tests.fakes import hashed_vectors
 
@@ -15,10 +16,18 @@ SENTENCES = {"b": [Span(0, 4), Span(5, 9)], "vacia": [], "a": [Span(3, 70_000)],
 VECTORS = hashed_vectors(["b0", "b1", "a0", "ñ0", "ñ1"])
 
 
+def write_evidence(folder: Path, sentences: Mapping[str, Sequence[Span]]) -> None:
+    """One card after another, with the first of ``VECTORS``."""
+    with EvidenceWriter(folder, 8) as writer:
+        for card_id, spans in sentences.items():
+            first = writer.sentences
+            writer.add(card_id, spans, VECTORS[first : first + len(spans)])
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Sentences of four cards, one without any."""
-    write_evidence(tmp_path / "sentences", SENTENCES, VECTORS)
+    write_evidence(tmp_path / "sentences", SENTENCES)
     return tmp_path / "sentences"
 
 
@@ -50,7 +59,7 @@ def test_an_unknown_card_has_no_sentences(folder: Path) -> None:
 @pytest.mark.parametrize("sentences", [{}, {"a": [], "b": []}], ids=["no-cards", "no-sentences"])
 def test_nothing_to_quote_can_be_written_and_opened(tmp_path: Path, sentences: dict[str, list[Span]]) -> None:
     """An index of cards without text has evidence files too."""
-    write_evidence(tmp_path / "sentences", sentences, np.empty((0, 8), np.float32))
+    write_evidence(tmp_path / "sentences", sentences)
     evidence = open_evidence(tmp_path / "sentences")
     vectors, counts = evidence.vectors_of(["a", "b"])
     assert vectors.shape == (0, 8)
@@ -96,4 +105,4 @@ def test_json_of_another_shape_is_told_by_its_error(folder: Path, text: str) -> 
 def test_evidence_is_never_written_over(folder: Path) -> None:
     """A folder that is there is not written into."""
     with pytest.raises(FileExistsError):
-        write_evidence(folder, {}, np.empty((0, 8), np.float32))
+        write_evidence(folder, {})

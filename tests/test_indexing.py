@@ -22,7 +22,7 @@ from rag.cards import PARSER_VERSION, read_cards
 from rag.chunking import CHUNKER_VERSION
 from rag.embedding import Embedder
 from rag.errors import CardsInvalid, ModelUnusable, SettingsInvalid
-from rag.indexing import CACHE_FILE, BuildOptions, BuildReport, build_index, usable_cards
+from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport, usable_cards
 from rag.manifest import CHROMA_DIR, INDEX_FORMAT, Manifest, check_files, file_hashes, read_manifest
 from rag.records import Answer, Row
 from rag.retrieval import OpenIndex, open_index, retrieve
@@ -85,8 +85,8 @@ def empty_box(built: Box, tmp_path: Path) -> Box:
     """No cards and no build, but a cache that knows the reference questions."""
     fresh = Box(tmp_path / "cards", tmp_path / "index")
     fresh.cards_dir.mkdir()
-    (fresh.index_dir / CACHE_FILE).parent.mkdir(parents=True)
-    shutil.copyfile(built.index_dir / CACHE_FILE, fresh.index_dir / CACHE_FILE)
+    (fresh.index_dir / VECTORS_FILE).parent.mkdir(parents=True)
+    shutil.copyfile(built.index_dir / VECTORS_FILE, fresh.index_dir / VECTORS_FILE)
     return fresh
 
 
@@ -273,10 +273,10 @@ def test_a_build_that_breaks_leaves_the_index_in_use(box: Box, tmp_path: Path, e
     box.write("agua", CARDS["agua"].replace("vaso", "tazón"))
     cards = read_cards(box.cards_dir).cards
     with pytest.raises(ModelUnusable):
-        build_index(cards, box.index_dir, model_dir, DEFAULT_BUILD, threads=2, progress=lambda *_: None)
+        Builder(box.index_dir, model_dir, DEFAULT_BUILD).build(cards)
     twice = [*cards, cards[0]]
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the store says of two rows with one id
-        build_index(twice, box.index_dir, MODEL_DIR, DEFAULT_BUILD, threads=2, progress=lambda *_: None)
+        Builder(box.index_dir, MODEL_DIR, DEFAULT_BUILD).build(twice)
     assert current_build(box.index_dir) == before
     check_files(before, read_manifest(before))
     assert open_index(box.index_dir, embedder.description).build_id == before.name
@@ -287,7 +287,7 @@ def test_a_killed_builder_loses_nothing(box: Box, embedder: Embedder) -> None:
     before = current_build(box.index_dir)
     for path in sorted((ROOT / "cards" / "es").glob("a*.md")):
         shutil.copy(path, box.cards_dir)
-    cache = box.index_dir / CACHE_FILE
+    cache = box.index_dir / VECTORS_FILE
     kept = cached(cache)
     command = [sys.executable, "build_index.py", "--cards", str(box.cards_dir), "--index", str(box.index_dir)]
     environment = clean_environment({"FICHERO_MODEL_DIR": str(MODEL_DIR)})
@@ -345,7 +345,10 @@ def test_manifest_says_what_shaped_the_build(built: Box, embedder: Embedder) -> 
     assert manifest.chunker == {"version": CHUNKER_VERSION, "chunk_chars": 400, "overlap_chars": 60}
     assert manifest.parser_version == PARSER_VERSION
     assert manifest.context_version.startswith("metadata-")
-    assert set(manifest.card_hashes) == set(CARDS)
+    assert set(manifest.card_hashes) == set(manifest.card_rows) == set(CARDS)
+    assert sum(count for count, _ in manifest.card_rows.values()) == len(rows)
+    assert manifest.model["files"] == model.files
+    assert (manifest.contexts, manifest.evaluation) == (None, {})
     assert manifest.counts == {"cards": 4, "rows": len(rows), "sentences": 5}
     assert 0.5 < manifest.gate["es"] < 1.0
     assert 0.5 < manifest.gate["en"] < 1.0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag.metrics import mean, ndcg_at, recall_at, reciprocal_rank_at, success_at
+from rag.metrics import mean, ndcg_at, paired_bootstrap, recall_at, reciprocal_rank_at, success_at
 
 BOUNDED = settings(
     max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -112,3 +113,35 @@ def test_mean() -> None:
     """The mean of some figures, and 0 of none."""
     assert mean([1.0, 0.0, 0.5, 0.5]) == 0.5
     assert mean([]) == 0.0
+
+
+def test_the_bootstrap_tells_chance_from_change() -> None:
+    """A steady change is certain, an even exchange is chance, no change is none; the same figures every time."""
+    steady = paired_bootstrap([0.0] * 20, [0.25] * 20)
+    assert (steady.mean, steady.low, steady.high, steady.p) == (0.25, 0.25, 0.25, 0.0)
+    even = paired_bootstrap([0, 1] * 20, [1, 0] * 20)
+    assert even.mean == 0.0
+    assert even.p > 0.9
+    assert even.low < 0 < even.high
+    same = paired_bootstrap([0, 1, 1], [0, 1, 1])
+    assert (same.mean, same.low, same.high, same.p) == (0.0, 0.0, 0.0, 1.0)
+    assert paired_bootstrap([0, 1] * 20, [1, 0] * 20) == even
+
+
+def test_the_bootstrap_agrees_with_the_normal_approximation() -> None:
+    """For many cases the middle 95 per cent is 1.96 standard errors around the mean, and signs turn with sides."""
+    generator = np.random.default_rng(5)
+    before, after = generator.random(400).tolist(), (generator.random(400) + 0.05).tolist()
+    found, back = paired_bootstrap(before, after), paired_bootstrap(after, before)
+    changes = np.array(after) - np.array(before)
+    error = 1.96 * changes.std() / np.sqrt(len(changes))
+    assert found.mean == pytest.approx(changes.mean())
+    assert found.low == pytest.approx(changes.mean() - error, abs=0.004)
+    assert found.high == pytest.approx(changes.mean() + error, abs=0.004)
+    assert (back.mean, back.low, back.high) == pytest.approx((-found.mean, -found.high, -found.low))
+
+
+def test_the_bootstrap_needs_pairs() -> None:
+    """Lists of other lengths are refused."""
+    with pytest.raises(ValueError, match="zip"):
+        paired_bootstrap([1.0], [])

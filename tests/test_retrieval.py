@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from rag.builds import current_build, use_build
+from rag.cases import read_golden
 from rag.embedding import Embedder
 from rag.errors import IndexMissing, IndexUnusable
-from rag.evaluation import read_golden
 from rag.records import PUBLIC_GROUP, Retrieval, Row
 from rag.reference import Reference
 from rag.retrieval import OpenIndex, open_index, retrieve

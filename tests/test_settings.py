@@ -23,6 +23,7 @@ GOOD: list[tuple[str, str, str, Any]] = [
     ("FICHERO_CARDS_DIR", "otras", "cards_dir", Path("otras")),
     ("FICHERO_INDEX_DIR", "/datos/índice", "index_dir", Path("/datos/índice")),
     ("FICHERO_MODEL_DIR", " modelo ", "model_dir", Path("modelo")),
+    ("FICHERO_GOLDEN_DIR", "casos", "golden_dir", Path("casos")),
     ("FICHERO_HOST", "127.0.0.1", "host", "127.0.0.1"),
     ("PORT", "1", "port", 1),
     ("PORT", "65535", "port", 65_535),
@@ -43,6 +44,19 @@ GOOD: list[tuple[str, str, str, Any]] = [
     ("FICHERO_CHUNK_CHARS", "20", "chunk_chars", 20),
     ("FICHERO_OVERLAP_CHARS", "0", "overlap_chars", 0),
     ("FICHERO_CONTEXT", "None", "context", "none"),
+    ("FICHERO_CONTEXT", "surroundings", "context", "surroundings"),
+    ("FICHERO_CONTEXT", "LLM", "context", "llm"),
+    ("FICHERO_CONTEXT_COVERAGE", "0", "context_coverage", 0.0),
+    ("FICHERO_CONTEXT_COVERAGE", "1.0", "context_coverage", 1.0),
+    ("FICHERO_CONTEXT_PRIVATE", "1", "context_private", True),
+    ("FICHERO_LLM_BASE_URL", "http://localhost:8080/v1", "llm_base_url", "http://localhost:8080/v1"),
+    ("FICHERO_LLM_BASE_URL", "https://[::1]/v1/", "llm_base_url", "https://[::1]/v1"),
+    ("FICHERO_LLM_MODEL", "grupo/Modelo:1.5b", "llm_model", "grupo/Modelo:1.5b"),
+    ("FICHERO_LLM_API_KEY", "sk-1234", "llm_api_key", "sk-1234"),
+    ("FICHERO_LLM_TIMEOUT_SECONDS", "2.5", "llm_timeout_seconds", 2.5),
+    ("FICHERO_LLM_CONCURRENCY", "64", "llm_concurrency", 64),
+    ("FICHERO_LLM_PRICE_IN", "0.15", "llm_price_in", 0.15),
+    ("FICHERO_LLM_PRICE_OUT", "12", "llm_price_out", 12.0),
     ("FICHERO_LOG_LEVEL", "WARNING", "log_level", "warning"),
 ]
 
@@ -73,7 +87,34 @@ BAD: list[tuple[str, str]] = [
     ("FICHERO_CHUNK_CHARS", "4001"),
     ("FICHERO_OVERLAP_CHARS", "-1"),
     ("FICHERO_OVERLAP_CHARS", "2001"),
-    ("FICHERO_CONTEXT", "llm"),
+    ("FICHERO_CONTEXT", "gpt"),
+    ("FICHERO_CONTEXT_COVERAGE", "1.1"),
+    ("FICHERO_CONTEXT_COVERAGE", "80"),
+    ("FICHERO_CONTEXT_COVERAGE", "80%"),
+    ("FICHERO_CONTEXT_COVERAGE", "-0.1"),
+    ("FICHERO_CONTEXT_COVERAGE", "nan"),
+    ("FICHERO_CONTEXT_PRIVATE", "staff"),
+    ("FICHERO_LLM_BASE_URL", "localhost:8080/v1"),
+    ("FICHERO_LLM_BASE_URL", "ftp://localhost/v1"),
+    ("FICHERO_LLM_BASE_URL", "http:///v1"),
+    ("FICHERO_LLM_BASE_URL", "http://localhost:0/v1"),
+    ("FICHERO_LLM_BASE_URL", "http://localhost:http/v1"),
+    ("FICHERO_LLM_BASE_URL", "http://[::1/v1"),
+    ("FICHERO_LLM_BASE_URL", "http://local host/v1"),
+    ("FICHERO_LLM_BASE_URL", "http://nombre:clave@localhost/v1"),
+    ("FICHERO_LLM_BASE_URL", "http://localhost/v1?key=1"),
+    ("FICHERO_LLM_BASE_URL", "http://localhost/v1#x"),
+    ("FICHERO_LLM_MODEL", "m" * 201),
+    ("FICHERO_LLM_API_KEY", "con espacio"),
+    ("FICHERO_LLM_API_KEY", "contraseña"),
+    ("FICHERO_LLM_TIMEOUT_SECONDS", "0"),
+    ("FICHERO_LLM_TIMEOUT_SECONDS", "1e3"),
+    ("FICHERO_LLM_TIMEOUT_SECONDS", "inf"),
+    ("FICHERO_LLM_CONCURRENCY", "0"),
+    ("FICHERO_LLM_CONCURRENCY", "65"),
+    ("FICHERO_LLM_PRICE_IN", "-1"),
+    ("FICHERO_LLM_PRICE_IN", "0,15"),
+    ("FICHERO_LLM_PRICE_OUT", "1_0"),
     ("FICHERO_LOG_LEVEL", "loud"),
     ("FICHERO_TOKENS", "staff"),
     ("FICHERO_TOKENS", f"{DIGEST}"),
@@ -154,6 +195,28 @@ def test_a_token_is_never_echoed(text: str) -> None:
     assert TOKEN not in shown
     assert DIGEST not in shown
     assert "FICHERO_TOKENS" in shown
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "secret"),
+    [
+        ("FICHERO_LLM_API_KEY", "sk-1234 secreta", "1234"),
+        ("FICHERO_LLM_BASE_URL", "https://nombre:sk-1234@localhost/v1", "1234"),
+        ("FICHERO_LLM_BASE_URL", "https://localhost/v1?key=sk-1234", "1234"),
+    ],
+)
+def test_a_key_is_never_echoed(variable: str, text: str, secret: str) -> None:
+    """A key in a value that is refused is neither in the message nor in what it was raised from."""
+    with pytest.raises(SettingsInvalid) as caught:
+        parse_settings({variable: text})
+    assert secret not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_key_is_not_in_the_representation() -> None:
+    """Printing the settings does not print the key."""
+    settings = parse_settings({"FICHERO_LLM_API_KEY": "sk-1234"})
+    assert settings.llm_api_key == "sk-1234"
+    assert "sk-1234" not in repr(settings)
 
 
 def test_settings_cannot_be_changed() -> None:

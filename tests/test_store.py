@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb.config import Settings
+from numpy.typing import NDArray
 
 from rag.errors import IndexMissing, IndexUnusable, RagError
 from rag.records import Card, Row
-from rag.store import COLLECTION, LARGE_CARD_BYTES, PAGE_ROWS, read_rows, read_rows_here, write_rows
+from rag.store import COLLECTION, LARGE_CARD_BYTES, PAGE_ROWS, RowWriter, read_rows, read_rows_here
 from tests.fakes import hashed_vectors, make_card, make_row
 
 # Chroma says this of its own doing whenever a collection without an embedding function is opened
@@ -37,6 +39,13 @@ NOBODYS = make_card("c-de-nadie", acl=())
 EMPTY = make_card("d-vacia", "")
 LARGE = make_card("e-grande", "á" * (LARGE_CARD_BYTES // 2 + 1))
 LIMIT = make_card("f-justa", "b" * LARGE_CARD_BYTES)
+
+
+def write_rows(folder: Path, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+    """Row after row, as a builder gives card after card."""
+    with RowWriter(folder) as writer:
+        for number, row in enumerate(rows):
+            writer.add([row], vectors[number : number + 1])
 
 
 def all_rows() -> list[Row]:

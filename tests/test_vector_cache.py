@@ -28,12 +28,12 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
     with a_cache(tmp_path) as cache:
         cache.put(["a", "b"], vectors)
         for text, vector in zip("ab", vectors, strict=True):
-            found = cache.get(text)
+            found = cache.get([text]).get(text)
             assert found is not None
             assert found.dtype == np.float32
             assert np.array_equal(found, vector)
-        assert cache.get("c") is None
-        assert cache.get("A") is None
+        assert cache.get(["c"]).get("c") is None
+        assert cache.get(["A"]).get("A") is None
 
 
 @given(st.lists(st.text(), unique=True, max_size=6))
@@ -43,7 +43,7 @@ def test_each_text_has_its_own_vector(texts: list[str]) -> None:
     with VectorCache(Path(":memory:"), model_fingerprint="m") as cache:
         cache.put(texts, np.arange(len(texts) * 2, dtype=np.float32).reshape(-1, 2))
         for number, text in enumerate(texts):
-            found = cache.get(text)
+            found = cache.get([text]).get(text)
             assert found is not None
             assert found.tolist() == [2 * number, 2 * number + 1]
 
@@ -53,20 +53,20 @@ def test_it_is_on_disk_at_once(tmp_path: Path) -> None:
     first = a_cache(tmp_path)
     first.put(["a"], hashed_vectors(["a"]))
     with a_cache(tmp_path) as second:
-        assert second.get("a") is not None
+        assert second.get(["a"]).get("a") is not None
     with first:
         pass
     with a_cache(tmp_path) as third:
-        assert third.get("a") is not None
+        assert third.get(["a"]).get("a") is not None
 
 
 def test_another_model_has_other_vectors(tmp_path: Path) -> None:
     """A text embedded by one model is not known to another, and both are kept."""
     with a_cache(tmp_path, "uno") as one, a_cache(tmp_path, "dos") as two:
         one.put(["a"], hashed_vectors(["x"]))
-        assert two.get("a") is None
+        assert two.get(["a"]).get("a") is None
         two.put(["a"], hashed_vectors(["y"]))
-        found = [one.get("a"), two.get("a")]
+        found = [one.get(["a"]).get("a"), two.get(["a"]).get("a")]
     assert [vector.tolist() for vector in found if vector is not None] == hashed_vectors(["x", "y"]).tolist()
 
 
@@ -75,7 +75,7 @@ def test_putting_again_replaces(tmp_path: Path) -> None:
     with a_cache(tmp_path) as cache:
         cache.put(["a"], hashed_vectors(["x"]))
         cache.put(["a", "a"], hashed_vectors(["y", "z"]))
-        found = cache.get("a")
+        found = cache.get(["a"]).get("a")
     assert found is not None
     assert found.tolist() == hashed_vectors(["z"])[0].tolist()
 
@@ -85,14 +85,14 @@ def test_a_put_is_all_or_nothing(tmp_path: Path) -> None:
     with a_cache(tmp_path) as cache:
         with pytest.raises(ValueError, match="zip"):
             cache.put(["a", "b"], hashed_vectors(["a"]))
-        assert cache.get("a") is None
+        assert cache.get(["a"]).get("a") is None
 
 
 def test_nothing_can_be_put(tmp_path: Path) -> None:
     """No texts are no change."""
     with a_cache(tmp_path) as cache:
         cache.put([], np.empty((0, 8), np.float32))
-        assert cache.get("") is None
+        assert cache.get([""]).get("") is None
 
 
 def test_it_is_closed_at_the_end(tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_it_is_closed_at_the_end(tmp_path: Path) -> None:
     with a_cache(tmp_path) as cache:
         pass
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        cache.get("a")
+        cache.get(["a"]).get("a")

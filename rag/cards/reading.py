@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import overload
 
 from rag.cards.body import clean_line, normalise_text, remove_comments
 from rag.cards.front_matter import FrontMatterInvalid, Value, parse_front_matter, split_front_matter
-from rag.errors import Fault
+from rag.errors import CardsInvalid, Fault
 from rag.markdown import Kind, heading_title, scan_lines
 from rag.records import PUBLIC_GROUP, Card
 
@@ -27,11 +30,49 @@ _UNKNOWN_ACCESS = "there is no front matter, so its access rules cannot be known
 _KEYS = ("id", "title", "language", "topics", "license", "source", "accessed_at", "acl")
 
 
+class CardFiles(Sequence[Card]):
+    """
+    The cards of files, in order of id. Each is read again when it is asked for, so that a big box takes no memory.
+
+    Raises, when a card is asked for:
+        CardsInvalid: its file is not any more what it was.
+    """
+
+    def __init__(self, cards_dir: Path, files: Sequence[tuple[str, str, str]], *, plain_markdown: bool) -> None:
+        """``files`` are card id, path below the folder, and the card's hash."""
+        self._cards_dir = cards_dir
+        self._files = tuple(sorted(files))
+        self._plain_markdown = plain_markdown
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @overload
+    def __getitem__(self, number: int) -> Card: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Card]: ...
+    def __getitem__(self, number: int | slice) -> Card | list[Card]:
+        if isinstance(number, slice):
+            return [self._read(*entry) for entry in self._files[number]]
+        return self._read(*self._files[number])
+
+    def _read(self, _: str, file: str, digest: str) -> Card:
+        card = _Reader(file).read(self._cards_dir / file, plain_markdown=self._plain_markdown)
+        if card is None or card_hash(card) != digest:
+            raise CardsInvalid([Fault(file, 1, "the file was changed during the build; build again")])
+        return card
+
+
+def card_hash(card: Card) -> str:
+    """A hash of everything in a card."""
+    return hashlib.sha256(json.dumps(asdict(card), ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class CardFolder:
     """The cards of a folder, in order of id, with what is wrong and what is only worth saying."""
 
-    cards: tuple[Card, ...]
+    cards: CardFiles
     faults: tuple[Fault, ...]
     """A file with a fault gives no card; two files of one id give none."""
     notices: tuple[Fault, ...]
@@ -45,7 +86,7 @@ def read_cards(cards_dir: Path, *, plain_markdown: bool = False) -> CardFolder:
     ``plain_markdown`` says that files without front matter are public cards; else each is a fault, as its access rules
     cannot be known.
     """
-    found: list[tuple[str, Card, int]] = []
+    found: list[_Found] = []
     faults: list[Fault] = []
     notices: list[Fault] = []
     paths = list(_markdown_files(cards_dir))
@@ -55,10 +96,11 @@ def read_cards(cards_dir: Path, *, plain_markdown: bool = False) -> CardFolder:
         faults += reader.faults
         notices += reader.notices
         if card:
-            found.append((reader.file, card, reader.id_line))
-    cards, repeated = _unique(found)
+            found.append(_Found(card.card_id, reader.file, card_hash(card), reader.id_line))
+    unique, repeated = _unique(found)
+    files = [(entry.card_id, entry.file, entry.digest) for entry in unique]
     return CardFolder(
-        cards=tuple(sorted(cards, key=lambda card: card.card_id)),
+        cards=CardFiles(cards_dir, files, plain_markdown=plain_markdown),
         faults=tuple(sorted(faults + repeated, key=lambda fault: (fault.file, fault.line))),
         notices=tuple(notices),
         file_count=len(paths),
@@ -80,22 +122,35 @@ def _markdown_files(cards_dir: Path) -> Iterator[Path]:
             yield path
 
 
-def _unique(found: list[tuple[str, Card, int]]) -> tuple[list[Card], list[Fault]]:
-    by_id: dict[str, list[tuple[str, Card, int]]] = {}
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file that holds a card."""
+
+    card_id: str
+    file: str
+    digest: str
+    id_line: int
+
+
+def _unique(found: Sequence[_Found]) -> tuple[list[_Found], list[Fault]]:
+    by_id: dict[str, list[_Found]] = {}
     for entry in found:
-        by_id.setdefault(entry[1].card_id, []).append(entry)
-    cards = [entries[0][1] for entries in by_id.values() if len(entries) == 1]
+        by_id.setdefault(entry.card_id, []).append(entry)
     faults = [
-        Fault(file, line, f"the id {card_id!r} is also that of {_others(file, entries)}; give each card its own id")
-        for card_id, entries in by_id.items()
-        if len(entries) > 1
-        for file, _, line in entries
+        Fault(
+            entry.file,
+            entry.id_line,
+            f"the id {card_id!r} is also that of {_others(entry, same)}; give each card its own id",
+        )
+        for card_id, same in by_id.items()
+        if len(same) > 1
+        for entry in same
     ]
-    return cards, faults
+    return [same[0] for same in by_id.values() if len(same) == 1], faults
 
 
-def _others(file: str, entries: list[tuple[str, Card, int]]) -> str:
-    return ", ".join(other for other, _, _ in entries if other != file)
+def _others(entry: _Found, same: Sequence[_Found]) -> str:
+    return ", ".join(other.file for other in same if other is not entry)
 
 
 @dataclass(slots=True)

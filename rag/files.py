@@ -1,0 +1,95 @@
+"""Files that are there whole or not at all, and faults that name their file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """
+    Write a file by rename: readers see what was there before or all of it, whenever the process or the machine stops.
+
+    Raises:
+        OSError: it could not be written; names the file.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with naming(path):
+        try:
+            with fresh.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+
+
+def sync_tree(folder: Path) -> None:
+    """
+    Have everything below a folder on the disk before it is relied on.
+
+    Raises:
+        OSError: the disk did not take it; names the file.
+    """
+    for path in [*sorted(folder.rglob("*")), folder]:
+        with naming(path):
+            _sync(path)
+
+
+def remove_tree(folder: Path) -> None:
+    """
+    Remove a folder with all that is in it.
+
+    Raises:
+        OSError: something could not be removed; names the folder.
+    """
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        # the file is named by its last part alone
+        error.filename = str(folder)
+        raise
+
+
+@contextmanager
+def temporary_dir(prefix: str, *, parent: Path | None = None) -> Iterator[Path]:
+    """
+    A folder of our own, removed at the end with all that is in it.
+
+    Raises:
+        OSError: it could not be made or removed; names the folder.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield folder
+    except BaseException:
+        # what went wrong first is what is to be known
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    remove_tree(folder)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an ``OSError`` name this file if it names none, as those of a full or broken disk do."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,59 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from rag.files import naming, sync_tree, write_whole
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    """What is written takes the place of what was there, and nothing else is left in the folder."""
+    path = tmp_path / "dato"
+    for data in (b"uno", b"", b"\x00" * 100_000):
+        write_whole(path, data)
+        assert path.read_bytes() == data
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_open_reader_keeps_the_old_file(tmp_path: Path) -> None:
+    """A process that has the old file open goes on reading the old file."""
+    path = tmp_path / "dato"
+    write_whole(path, b"viejo")
+    with path.open("rb") as reader:
+        write_whole(path, b"nuevo")
+        assert reader.read() == b"viejo"
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    """Where the new file cannot take its place, the error names that place, and no half file is left."""
+    path = tmp_path / "dato"
+    path.mkdir()
+    with pytest.raises(OSError, match="dato"):
+        write_whole(path, b"nuevo")
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.is_dir()
+
+
+def test_an_error_without_a_name_is_given_one(tmp_path: Path) -> None:
+    """A full disk is told with the file that was being written, and a name that is there stays."""
+    with pytest.raises(OSError, match="dato") as caught, naming(tmp_path / "dato"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(FileNotFoundError, match="otra") as found, naming(tmp_path / "dato"):
+        (tmp_path / "otra").read_bytes()
+    assert "dato" not in str(found.value)
+
+
+def test_a_whole_tree_is_synchronised(tmp_path: Path) -> None:
+    """Every file and folder below is opened and synchronised; one that cannot be is named."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "dato").write_bytes(b"x")
+    sync_tree(tmp_path)
+    (tmp_path / "a" / "roto").symlink_to(tmp_path / "no-hay")
+    with pytest.raises(FileNotFoundError, match="roto"):
+        sync_tree(tmp_path)
