@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
 from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope
 from rag.serving.identity import groups_of
+from rag.serving.loading import Loading
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
 from rag.serving.questions import read_question
 from rag.settings import Settings, parse_settings
@@ -36,8 +35,6 @@ STATIC_DIR = Path(__file__).resolve().parent / "static"
 EXIT_UNUSABLE = 3
 """Exit status when settings, model or index cannot be used."""
 SHUTDOWN_SECONDS = 5
-
-_log = logging.getLogger("fichero")
 
 
 def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> ASGIApp:
@@ -122,8 +119,10 @@ async def healthz(request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """GET /readyz: model and index are verified and warm, or 503 with the cause."""
-    return _json({"status": "ready", "index_version": _engine(request).loaded.index.build_id})
+    """GET /readyz: which verified and warm index answers, and why the last reload took none; or 503 with the cause."""
+    engine = _engine(request)
+    version = engine.loaded.index.build_id
+    return _json({"status": "ready", "index_version": version, "reload_failed": engine.reload_failed})
 
 
 def _groups(request: Request) -> frozenset[str]:
@@ -157,10 +156,15 @@ def main() -> int:
         print(error, file=sys.stderr)
         return EXIT_UNUSABLE
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # a build that comes into use before loading begins is the one that is loaded
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     engine = Engine(settings)
-    loading = _Loading(engine)
+
+    def stop() -> None:
+        server.should_exit = True
+
     config = uvicorn.Config(
-        create_app(settings, engine, lifespan=loading.lifespan),
+        create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan),
         host=settings.host,
         port=settings.port,
         http="h11",  # httptools lets headers of any size through
@@ -171,35 +175,9 @@ def main() -> int:
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    loading.server = uvicorn.Server(config)
-    loading.server.run()
-    return EXIT_UNUSABLE if engine.failure or not loading.server.started else 0
-
-
-class _Loading:
-    """Loads the engine beside the open port, and stops the server when that fails."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.server: uvicorn.Server | None = None
-
-    @asynccontextmanager
-    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Start loading; at the end, wait for it."""
-        task = asyncio.create_task(self._load())
-        yield
-        await task
-
-    async def _load(self) -> None:
-        try:
-            await asyncio.to_thread(self.engine.load)
-        except RagError as error:
-            print(error, file=sys.stderr)
-        except Exception as error:
-            self.engine.failure = RagError(str(error))
-            _log.exception("model and index could not be loaded")
-        if self.engine.failure and self.server:
-            self.server.should_exit = True
+    server = uvicorn.Server(config)
+    server.run()
+    return EXIT_UNUSABLE if engine.failure or not server.started else 0
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.builds import current_build
+from rag.builds import build_in_use, current_build
 from rag.embedding import ModelDescription, QueryEmbedder
-from rag.errors import IndexUnusable
+from rag.errors import IndexMissing, IndexUnusable
 from rag.evidence import Evidence, open_evidence
 from rag.language import detect_language
 from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, check_files, read_manifest
@@ -25,6 +25,8 @@ POOL_CARDS = 32
 """Cards whose sentences are compared with the question."""
 SAME_LANGUAGE = 0.05
 """What a card in the question's language is ahead: of two that answer alike, that is the one to read."""
+OPEN_ATTEMPTS = 3
+"""How often opening begins again because another build came into use meanwhile."""
 
 Vectors = NDArray[np.float32]
 
@@ -40,19 +42,34 @@ class OpenIndex:
     """The gate for questions in each language: cosines, calibrated when the index was built."""
 
 
-def open_index(index_dir: Path, model: ModelDescription) -> OpenIndex:
+def open_index(index_dir: Path, model: ModelDescription, *, known: OpenIndex | None = None) -> OpenIndex:
     """
-    Open the build in use for questions embedded with this model.
+    Open the build in use for questions embedded with this model; ``known`` itself, if it is that build.
+
+    A builder may remove a build while it is being opened. When another one is in use by then, that is opened instead.
 
     Raises:
         IndexMissing: there is none.
         IndexUnusable: a file is damaged or missing, or the build is of another format or model.
     """
-    build_dir = current_build(index_dir)
+    attempts = 0
+    while True:
+        attempts += 1
+        before = build_in_use(index_dir)
+        try:
+            return _open_build(current_build(index_dir), model, known)
+        except (IndexMissing, IndexUnusable):
+            if attempts == OPEN_ATTEMPTS or build_in_use(index_dir) in (before, None):
+                raise
+
+
+def _open_build(build_dir: Path, model: ModelDescription, known: OpenIndex | None) -> OpenIndex:
     manifest = read_manifest(build_dir)
     if manifest.model_fingerprint != model.fingerprint:
         made_by = f"{manifest.model_name} ({manifest.model_fingerprint})"
         raise IndexUnusable(build_dir, f"it was made with the model {made_by}, not {model.name} ({model.fingerprint})")
+    if known and known.build_id == manifest.build_id:
+        return known
     missing = set(reference_questions()) - set(manifest.gate)
     if missing:
         raise IndexUnusable(build_dir, f"its gate is not calibrated for questions in {', '.join(sorted(missing))}")

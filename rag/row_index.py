@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,9 @@ class RowIndex:
     def __init__(self, rows: Sequence[Row], vectors: Vectors, reference: Reference) -> None:
         """``vectors`` is (n, d) float32, unit length, in the order of the rows. Rows without text are not ranked."""
         self._cards = {row.card.card_id: row.card for row in rows}
+        self._cards_of: dict[tuple[str, ...], list[Card]] = {}
+        for card in self._cards.values():
+            self._cards_of.setdefault(card.acl, []).append(card)
         ranked = [number for number, row in enumerate(rows) if row.end > row.start]
         ranked.sort(key=lambda number: (rows[number].card.acl, rows[number].row_id))
         self._rows = [rows[number] for number in ranked]
@@ -54,7 +58,10 @@ class RowIndex:
 
     def cards(self, groups: Collection[str]) -> list[Card]:
         """The cards that a caller may see, in order of id."""
-        return [card for _, card in sorted(self._cards.items()) if not set(groups).isdisjoint(card.acl)]
+        wanted = frozenset(groups)
+        # rule by rule, so that hidden cards do not even cost time
+        seen = [cards for acl, cards in self._cards_of.items() if not wanted.isdisjoint(acl)]
+        return sorted(chain.from_iterable(seen), key=lambda card: card.card_id)
 
     def card(self, card_id: str, groups: Collection[str]) -> Card | None:
         """A card, if it is there and the caller may see it."""

@@ -247,7 +247,9 @@ def test_every_option_changes_the_id(box: Box) -> None:
 def test_options_that_cannot_work_are_refused(options: BuildOptions, tmp_path: Path) -> None:
     """O07: options that could not work are refused by name before anything is written."""
     with pytest.raises(SettingsInvalid):
-        build_quietly(CASES_DIR / "O07_chunk_config" / "cards", tmp_path / "index", options)
+        Builder(tmp_path / "index", MODEL_DIR, options).build(
+            read_cards(CASES_DIR / "O07_chunk_config" / "cards").cards
+        )
     assert not (tmp_path / "index").exists()
 
 

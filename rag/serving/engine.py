@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from rag.answering import answer_question
 from rag.embedding import Embedder, load_embedder, read_description
-from rag.errors import RagError
+from rag.errors import IndexMissing, IndexUnusable, ModelMissing, ModelUnusable, RagError
 from rag.records import Answer, Retrieval
 from rag.retrieval import OpenIndex, open_index, retrieve
 from rag.serving.problems import Problem
@@ -24,6 +24,15 @@ _log = logging.getLogger(__name__)
 
 CONCURRENT_QUESTIONS = 2
 """More would only share the same cores, and hold more memory."""
+
+REASONS: Mapping[type[RagError], str] = {
+    IndexMissing: "index-missing",
+    IndexUnusable: "index-unusable",
+    ModelMissing: "model-missing",
+    ModelUnusable: "model-unusable",
+}
+"""What anyone may know of a reload that took nothing; paths and details are in the log."""
+UNEXPECTED = "internal"
 
 _WARM_UP = "¿Cómo se toma un medicamento?"
 _Result = TypeVar("_Result")
@@ -40,11 +49,14 @@ class Loaded:
 class Engine:
     """Holds what answers questions. Nothing is answered before ``load`` has verified and warmed up everything."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, loaded: Loaded | None = None) -> None:
+        """``loaded`` is for those who have it already."""
         self._settings = settings
-        self._loaded: Loaded | None = None
+        self._loaded = loaded
         self._limiter = anyio.CapacityLimiter(CONCURRENT_QUESTIONS)
         self.failure: RagError | None = None
+        self.reload_failed: str | None = None
+        """Why the last reload took nothing, as one of ``REASONS``; None when it went well or there was none."""
 
     def load(self) -> None:
         """
@@ -53,20 +65,57 @@ class Engine:
         Raises:
             RagError: model or index cannot be used; also kept in ``failure``.
         """
-        started, settings = time.perf_counter(), self._settings
+        started = time.perf_counter()
         try:
-            description = read_description(settings.model_dir)
-            # most of the index's time goes by in a process of its own
-            with ThreadPoolExecutor(max_workers=1) as beside:
-                opening = beside.submit(open_index, settings.index_dir, description)
-                embedder = load_embedder(settings.model_dir, threads=settings.threads)
-                index = opening.result()
+            self._loaded = self._open(None)
         except RagError as error:
             self.failure = error
             raise
+        _log.info("ready with index %s after %.2f s", self._loaded.index.build_id, time.perf_counter() - started)
+
+    def reload(self) -> None:
+        """
+        Open the build now in use beside the one in memory, and answer from it from then on; blocks.
+
+        Model and index are replaced together; questions in progress keep those that they began with. With the same
+        build in use nothing is loaded. What cannot be used changes nothing: it is logged, and ``reload_failed`` says
+        why. One at a time, and only after ``load``.
+        """
+        started, before = time.perf_counter(), self.loaded
+        version = before.index.build_id
+        try:
+            loaded = self._open(before)
+        except RagError as error:
+            self.reload_failed = REASONS.get(type(error), UNEXPECTED)
+            _log.error("nothing was reloaded, index %s stays in use: %s", version, error)
+        except Exception:
+            self.reload_failed = UNEXPECTED
+            _log.exception("nothing was reloaded, index %s stays in use; mend this and send SIGHUP again", version)
+        else:
+            self._loaded, self.reload_failed = loaded, None
+            if loaded is before:
+                _log.info("index %s is still the build in use; nothing was loaded", version)
+            else:
+                seconds = time.perf_counter() - started
+                _log.info("index %s took the place of %s after %.2f s", loaded.index.build_id, version, seconds)
+
+    def _open(self, before: Loaded | None) -> Loaded:
+        """Model and index as they are on disk now, verified and warmed up; ``before`` itself if nothing changed."""
+        settings = self._settings
+        description = read_description(settings.model_dir)
+        kept = before if before and before.embedder.description.fingerprint == description.fingerprint else None
+        known = kept.index if kept else None
+        # most of the index's time goes by in a process of its own
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            opening = beside.submit(open_index, settings.index_dir, description, known=known)
+            embedder = kept.embedder if kept else load_embedder(settings.model_dir, threads=settings.threads)
+            index = opening.result()
+        if kept and index is known:
+            return kept
+        if embedder.description.fingerprint != description.fingerprint:
+            raise ModelUnusable(settings.model_dir, "it was replaced while it was being loaded")
         retrieve(_WARM_UP, (), index=index, embedder=embedder, top_k=1)
-        self._loaded = Loaded(embedder, index)
-        _log.info("ready with index %s after %.2f s", index.build_id, time.perf_counter() - started)
+        return Loaded(embedder, index)
 
     @property
     def loaded(self) -> Loaded:
