@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rag.builds import CURRENT_FILE
 from rag.cached_embedding import CachedEmbedder
 from rag.cards import read_cards
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, load_embedder
@@ -82,8 +84,14 @@ def model_dir(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def sample_index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of the example cards, built once for the whole run; not to be changed."""
-    index_dir = tmp_path_factory.mktemp("sample") / "index"
-    build_quietly(ROOT / "cards", index_dir)
+    base = tmp_path_factory.getbasetemp()
+    # processes that run tests side by side share it
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    index_dir = folder / "sample-index"
+    with (folder / "sample-index.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (index_dir / CURRENT_FILE).exists():
+            build_quietly(ROOT / "cards", index_dir)
     return index_dir
 
 

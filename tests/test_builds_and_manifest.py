@@ -94,6 +94,7 @@ def test_a_draft_begins_empty(tmp_path: Path) -> None:
     """What a killed builder left is gone when the next one begins, under whatever name it was."""
     draft = a_build(tmp_path, "aaa")
     (tmp_path / ".draft-bbb-1").mkdir()
+    (tmp_path / ".CURRENT.1").write_text("bbb\n", "utf-8")
     assert draft_dir(tmp_path, "aaa") == draft
     assert list(draft.iterdir()) == []
     assert names(tmp_path) == [draft.name]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag.files import naming, sync_tree, write_whole
+from rag.files import naming, remove_tree, sync_tree, temporary_dir, write_whole
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -57,3 +57,20 @@ def test_a_whole_tree_is_synchronised(tmp_path: Path) -> None:
     (tmp_path / "a" / "roto").symlink_to(tmp_path / "no-hay")
     with pytest.raises(FileNotFoundError, match="roto"):
         sync_tree(tmp_path)
+
+
+def test_what_is_temporary_goes_and_an_error_stays(tmp_path: Path) -> None:
+    """A temporary folder is made where it is wanted, and gone at the end, whether or not something went wrong in it."""
+    with temporary_dir("breve-", parent=tmp_path) as folder:
+        (folder / "dato").write_bytes(b"x")
+        assert folder.parent == tmp_path
+    with pytest.raises(IsADirectoryError), temporary_dir("breve-", parent=tmp_path) as folder:
+        folder.write_bytes(b"x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_removed_is_named(tmp_path: Path) -> None:
+    """Where there is no such folder to remove, the error names all of its path."""
+    with pytest.raises(FileNotFoundError) as caught:
+        remove_tree(tmp_path / "no-hay")
+    assert caught.value.filename == str(tmp_path / "no-hay")

@@ -110,7 +110,7 @@ def test_forbidden_looks_like_absent() -> None:
     assert index.card("no-hay", {"public"}) is None
 
 
-@pytest.mark.parametrize("groups", [set[str](), {""}, {"public"}, {"staff", "public", "nobody"}], ids=str)
+@pytest.mark.parametrize("groups", [set[str](), {""}, {"public"}, {"staff", "public", "nobody"}], ids=len)
 def test_a_card_without_groups_is_nobodys(groups: set[str]) -> None:
     """A missing acl means nobody, not everybody."""
     index = open_rows([make_row(make_card(acl=()))], hashed_vectors(["x"]))
