@@ -42,7 +42,7 @@ HARMLESS: Mapping[str, re.Pattern[str]] = {
     for why, pattern in {
         "making a folder that is there already": f"mkdir index(/cache)?{_CHILD}",
         "trying out a folder for temporary files; the next one is taken": (
-            "(open64|write|unlink) index/work/probe by a child"
+            "(open64|write|unlink) index/brief/probe by a child"
         ),
         "opening a file that is then opened in another mode": "open64 index/draft/reference.npz",
         "what SQLite tidies when it closes; the log stays, and is read when the file is opened again": (
@@ -56,7 +56,7 @@ HARMLESS: Mapping[str, re.Pattern[str]] = {
             _GRAPH.format("draft")
         ),
         "what Chroma writes into the copy that is read to verify a build": (
-            rf"{_GRAPH.format('work/work')}|open64 index/work/work/chroma/chroma\.sqlite3 by a child"
+            rf"{_GRAPH.format('brief/brief')}|open64 index/brief/brief/chroma/chroma\.sqlite3 by a child"
         ),
     }.items()
 }

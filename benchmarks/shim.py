@@ -18,15 +18,15 @@ _PLAN = "=QQQq32s128s4096s"
 
 # parts of paths that change from run to run
 _FOLDED = (
-    (re.compile(r"\.draft-[0-9a-f]+-\d+-[^/]+"), "work"),
+    (re.compile(r"\.draft-[0-9a-f]+-\d+-[^/]+"), "brief"),
     (re.compile(r"\.draft-[^/]+"), "draft"),
-    (re.compile(r"\.chroma-[^/]+"), "work"),
+    (re.compile(r"\.chroma-[^/]+"), "brief"),
     (re.compile(r"index/[0-9a-f]{16}(?=/|$)"), "index/BUILD"),
     (re.compile(r"chroma/[0-9a-f]{8}-[0-9a-f-]{27}"), "chroma/UUID"),
-    (re.compile(r"fichero-[^/]+"), "work"),
+    (re.compile(r"fichero-[^/]+"), "brief"),
     (re.compile(r"etilqs_[0-9a-f]+"), "etilqs"),
     (re.compile(r"/\.(\w[\w.]*)\.\d+$"), r"/\1 (fresh)"),
-    (re.compile(r"^(tmp|index/work)/[a-z0-9_]{8}$"), r"\1/probe"),
+    (re.compile(r"^(tmp|index/brief)/[a-z0-9_]{8}$"), r"\1/probe"),
 )
 
 

@@ -35,6 +35,7 @@ COLLECTION = "chunks"
 LARGE_CARD_BYTES = 16_384
 """A larger card's text stands on its row 00 alone."""
 PAGE_ROWS = 500
+_ROW_FIELDS = ("parent_id", "chunk_index", "start", "end", "acl_version", "context_version")
 _CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
 # -m needs the project's root, wherever we were started from
 _ROOT = Path(__file__).resolve().parent.parent
@@ -189,26 +190,23 @@ def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
 
 
 def _read_pages(collection: Collection) -> tuple[list[Row], Vectors]:
-    stored: list[tuple[str, dict[str, Any], str, Any]] = []
-    for offset in range(0, collection.count(), PAGE_ROWS):
+    """All rows by id; what a page holds beside what is wanted is let go of with the page."""
+    vectors = np.empty((0, 0), np.float32)
+    cards: dict[str, Card] = {}
+    found: list[tuple[str, dict[str, Any], str]] = []
+    count = collection.count()
+    for offset in range(0, count, PAGE_ROWS):
         page: Any = collection.get(limit=PAGE_ROWS, offset=offset, include=["embeddings", "metadatas", "documents"])
         embeddings = np.asarray(page["embeddings"], np.float32)
-        stored += zip(page["ids"], page["metadatas"], page["documents"], embeddings, strict=True)
-    stored.sort(key=lambda entry: entry[0])
-    cards = _read_cards(stored)
-    rows = [_row(row_id, metadata, document, cards) for row_id, metadata, document, _ in stored]
-    vectors = np.array([vector for *_, vector in stored], np.float32)
-    return rows, vectors if rows else vectors.reshape(0, 0)
-
-
-def _read_cards(stored: Sequence[tuple[str, dict[str, Any], str, Any]]) -> dict[str, Card]:
-    cards: dict[str, Card] = {}
-    for row_id, metadata, _, _ in stored:
-        if "parent_text" in metadata and metadata["parent_id"] not in cards:
-            cards[metadata["parent_id"]] = _card(metadata)
-        elif "parent_text" not in metadata and metadata["chunk_index"] == 0:
-            raise RagError(f"row {row_id} carries no text of its card")
-    return cards
+        if not found:
+            vectors = np.empty((count, embeddings.shape[1]), np.float32)
+        vectors[offset : offset + len(embeddings)] = embeddings
+        for row_id, metadata, document in zip(page["ids"], page["metadatas"], page["documents"], strict=True):
+            if "parent_text" in metadata and metadata["parent_id"] not in cards:
+                cards[metadata["parent_id"]] = _card(metadata)
+            found.append((row_id, {name: metadata[name] for name in _ROW_FIELDS}, document))
+    order = sorted(range(len(found)), key=lambda number: found[number][0])
+    return [_row(*found[number], cards) for number in order], vectors[order]
 
 
 def _card(metadata: dict[str, Any]) -> Card:
@@ -226,6 +224,8 @@ def _card(metadata: dict[str, Any]) -> Card:
 
 
 def _row(row_id: str, metadata: dict[str, Any], document: str, cards: dict[str, Card]) -> Row:
+    if metadata["parent_id"] not in cards:
+        raise RagError(f"row {row_id} carries no text of its card")
     return Row(
         row_id=row_id,
         chunk_index=metadata["chunk_index"],
@@ -282,7 +282,8 @@ def _main(verb: str, *paths: str) -> int:
         if verb == "write":
             _write_rows_here(Path(paths[0]), sys.stdin.buffer)
         else:
-            Path(paths[1]).write_bytes(pickle.dumps(read_rows_here(Path(paths[0])), protocol=5))
+            with Path(paths[1]).open("wb") as result:
+                pickle.dump(read_rows_here(Path(paths[0])), result, protocol=5)
     except Exception as error:  # chromadb raises errors of many kinds; the parent names the folder
         print(f"{type(error).__name__}: {error}".replace("\n", " "), file=sys.stderr)
         return 1

@@ -57,7 +57,7 @@ def test_operations_are_seen_wherever_they_are_made(full: Scenario) -> None:
         "mkdir index/draft/chroma by a child",
         "pwrite64 index/draft/chroma/chroma.sqlite3 by a child",
         "fwrite index/draft/chroma/UUID/data_level0.bin by a child",
-        "sendfile64 index/work/work/chroma/chroma.sqlite3 by a child",
+        "sendfile64 index/brief/brief/chroma/chroma.sqlite3 by a child",
         "rename index/CURRENT",
         "unlink index/cache/vectors.sqlite-wal",
     } <= kinds
