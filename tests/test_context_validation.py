@@ -358,11 +358,15 @@ def test_any_answer_is_judged(answer: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["a.", "1.", "1 111 ", "«", "'", '"', "sección ", "pág. 1-", "_", "(", "A. ", "www.", "-", "no. 1 a "]
 )
-def test_judging_takes_linear_time(piece: str) -> None:
-    """No answer makes judging slow."""
-    card = make_card(text=piece * 2_000)
-    words = CardWords(card)
-    started = time.perf_counter()
-    check_context(piece * (4_000 // len(piece)), words, Chunk("una", 0, 0, 1, "x"))
-    check_context((piece * 500)[:CONTEXT_CHARS], words, Chunk("una", 0, 0, 1, "x"))
-    assert time.perf_counter() - started < 1.0
+def test_judging_grows_with_the_answer(piece: str) -> None:
+    """No answer makes judging slow: eight times the text is about eight times the work, not sixty-four times."""
+
+    def cost(chars: int) -> float:
+        words = CardWords(make_card(text=piece * (chars // len(piece))))
+        begin = time.process_time()
+        check_context(piece * (chars // len(piece)), words, Chunk("una", 0, 0, 1, "x"))
+        check_context((piece * chars)[:CONTEXT_CHARS], words, Chunk("una", 0, 0, 1, "x"))
+        return time.process_time() - begin
+
+    # a collection of garbage can fall on either half, so one fair attempt of several is enough
+    assert any((long := cost(16_000)) < 0.1 or long < 24 * cost(2_000) for _ in range(6))
