@@ -191,7 +191,7 @@ def _tell_contexts(figures: Mapping[str, Any]) -> None:
 
 
 def _gate(manifest: Manifest) -> str:
-    return " and ".join(f"{manifest.gate[language]:.3f} ({language})" for language in LANGUAGES)
+    return " and ".join(f"{manifest.gate['thresholds'][language]:.3f} ({language})" for language in LANGUAGES)
 
 
 class Bar:

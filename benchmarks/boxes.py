@@ -20,9 +20,9 @@ from rag.embedding import load_embedder
 from rag.errors import IndexMissing, RagError
 from rag.indexing import CONTEXTS_FILE, VECTORS_FILE
 from rag.manifest import CHROMA_DIR, Manifest, check_files, read_manifest
+from rag.opening import assemble
 from rag.records import Row
 from rag.reference import reference_questions
-from rag.retrieval import assemble
 from rag.settings import PREFIX
 from rag.store import read_rows
 from rag.vector_cache import VectorCache
@@ -184,7 +184,7 @@ def read_dump(build_dir: Path) -> Dump:
     manifest = read_manifest(build_dir)
     check_files(build_dir, manifest)
     rows, vectors = read_rows(build_dir / CHROMA_DIR)
-    assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate)
+    assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate["thresholds"])
     return Dump(manifest, rows, vectors)
 
 
@@ -209,13 +209,14 @@ def differences(found: Dump, wanted: Dump) -> list[str]:
         "counts": (ours.counts, other.counts),
         "groups": (ours.acl_version, other.acl_version),
         "sentences": (_sentence_hashes(ours), _sentence_hashes(other)),
-        "names of gates": (set(ours.gate), set(other.gate)),
+        "names of thresholds": (set(ours.gate["thresholds"]), set(other.gate["thresholds"])),
     }
     differing = [name for name, (one, two) in named.items() if one != two]
     if not differing and not np.allclose(found.vectors, wanted.vectors, rtol=0, atol=1e-6):
         differing.append("vectors")
-    if not differing and any(abs(ours.gate[name] - other.gate[name]) > 1e-6 for name in other.gate):
-        differing.append("gates")
+    thresholds = zip(ours.gate["thresholds"].values(), other.gate["thresholds"].values(), strict=True)
+    if not differing and any(abs(one - two) > 1e-6 for one, two in thresholds):
+        differing.append("thresholds")
     return [f"differs from a clean build in: {', '.join(differing)}"] if differing else []
 
 

@@ -19,8 +19,9 @@ from rag.embedding import Embedder, load_embedder
 from rag.indexing import Builder, BuildOptions
 from rag.language import detect_language
 from rag.metrics import mean, success_at
+from rag.opening import OpenIndex, open_index
 from rag.records import PUBLIC_GROUP
-from rag.retrieval import OpenIndex, open_index, retrieve
+from rag.retrieval import retrieve
 from rag.settings import Settings, parse_settings
 
 COLUMNS = ("chunk cosine", "chunk score", "chunk and sentence")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rag.embedding import QueryEmbedder
+from rag.opening import OpenIndex
 from rag.records import (
     Answer,
     Card,
@@ -22,7 +23,7 @@ from rag.records import (
     TextSegment,
     card_url,
 )
-from rag.retrieval import OpenIndex, retrieve
+from rag.retrieval import retrieve
 from rag.terms import coverage, terms
 
 CARDS_QUOTED = 2
@@ -57,14 +58,17 @@ def answer_question(
     top_k: int,
     min_similarity: float | None,
     request_id: str,
+    fusion: str = "coverage",
 ) -> Answer:
     """
     Answer from the cards that the caller may see, by quoting their sentences; or refuse, with the reason.
 
-    ``min_similarity`` overrides the gate that was calibrated with the index.
+    ``min_similarity`` overrides the gate that was calibrated with the index; ``fusion`` is as in ``retrieve``.
     """
     started = time.perf_counter()
-    found = retrieve(question, groups, index=index, embedder=embedder, top_k=top_k, threshold=min_similarity)
+    found = retrieve(
+        question, groups, index=index, embedder=embedder, top_k=top_k, threshold=min_similarity, fusion=fusion
+    )
     citations = _cite(_choose(question, found.passages)) if found.passed else []
     refusal = None if citations else _refuse(found)
     timings = {
@@ -98,6 +102,8 @@ def retrieved_cards(passages: Sequence[Passage]) -> tuple[RetrievedCard, ...]:
             url=card_url(passage.card.card_id),
             language=passage.card.language,
             score=round(passage.score, 4),
+            dense_score=round(passage.dense_score, 4),
+            lexical_score=round(passage.lexical_score, 4),
             rank_score=round(passage.rank_score, 4),
             chunk_index=passage.chunk_index,
         )

@@ -32,6 +32,8 @@ class Case:
     answers: tuple[str, ...] = ()
     """Strings of which an answer should hold one."""
     language: str = ""
+    held_out: bool = False
+    """Nothing is chosen or calibrated by it: it measures alone."""
 
     @property
     def key(self) -> str:
@@ -51,13 +53,12 @@ class Golden:
 
     def for_cards(self, card_ids: Collection[str]) -> Golden | None:
         """The cases that these cards can answer, with those that none should; None where they can answer none."""
-        answerable = [case for case in self.cases if case.grades]
-        kept = [case for case in answerable if any(card_id in card_ids for card_id in case.grades)]
-        if not kept:
+        kept = [case for case in self.cases if not case.grades or any(card_id in card_ids for card_id in case.grades)]
+        answerable, left = (sum(bool(case.grades) for case in cases) for cases in (self.cases, kept))
+        if not left:
             return None
-        unanswerable = [case for case in self.cases if not case.grades]
-        whole = replace(self, cases=(*kept, *unanswerable))
-        return whole if len(kept) >= FLOORS_SHARE * len(answerable) else replace(whole, at_least={}, at_most={})
+        whole = replace(self, cases=tuple(kept))
+        return whole if left >= FLOORS_SHARE * answerable else replace(whole, at_least={}, at_most={})
 
 
 def read_golden_dir(folder: Path) -> Golden:
@@ -86,7 +87,8 @@ def read_golden_dir(folder: Path) -> Golden:
 
 def read_golden(paths: Sequence[Path]) -> list[Case]:
     """
-    Golden cases, one JSON object a line: ``question, language, must_cite_one_of, groups``, or ``unanswerable``.
+    Golden cases, one JSON object a line: ``question, language, must_cite_one_of, groups``, or ``unanswerable``;
+    ``held_out`` where nothing may be tuned on it.
 
     Raises:
         CasesInvalid: a file cannot be read, or a line is no such object.
@@ -98,7 +100,8 @@ def read_golden(paths: Sequence[Path]) -> list[Case]:
                 cited = [] if entry.get("unanswerable") else entry["must_cite_one_of"]
                 groups = tuple(entry.get("groups", (PUBLIC_GROUP,)))
                 grades = dict.fromkeys(cited, 1.0)
-                cases.append(Case(entry["question"], grades, groups, language=entry["language"]))
+                held_out = entry.get("held_out", False) is True
+                cases.append(Case(entry["question"], grades, groups, language=entry["language"], held_out=held_out))
             except (KeyError, TypeError, AttributeError) as error:
                 raise CasesInvalid(f"{path}:{number}: not a golden case: {error!r}.") from error
     return cases

@@ -20,7 +20,7 @@ from rag.errors import RagError
 from rag.indexing import open_builder
 from rag.measuring import Evaluation, Report, compare, evaluate
 from rag.metrics import Difference
-from rag.retrieval import open_index
+from rag.opening import open_index
 from rag.settings import Settings, parse_settings
 
 
@@ -95,11 +95,18 @@ def _beir(options: argparse.Namespace, embedder: Embedder, settings: Settings) -
 
 def _golden(options: argparse.Namespace, cases: Sequence[Case], embedder: Embedder) -> dict[str, Evaluation]:
     index = open_index(options.index, embedder.description)
-    found = {"all": evaluate(cases, index=index, embedder=embedder)}
+    return {name: evaluate(chosen, index=index, embedder=embedder) for name, chosen in _parts(cases).items()}
+
+
+def _parts(cases: Sequence[Case]) -> dict[str, Sequence[Case]]:
+    """All cases, then those that may be tuned on and those that may not, then those asked in each language."""
+    parts: dict[str, Sequence[Case]] = {"all": cases}
+    if any(case.held_out for case in cases):
+        parts["development"] = [case for case in cases if not case.held_out]
+        parts["held out"] = [case for case in cases if case.held_out]
     for language in sorted({case.language for case in cases}):
-        chosen = [case for case in cases if case.language == language]
-        found[f"asked in {language}"] = evaluate(chosen, index=index, embedder=embedder)
-    return found
+        parts[f"asked in {language}"] = [case for case in cases if case.language == language]
+    return parts
 
 
 def _compare(options: argparse.Namespace, cases: Sequence[Case], embedder: Embedder) -> None:

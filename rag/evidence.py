@@ -1,8 +1,10 @@
-"""The sentences of all cards on disk: spans and vectors, memory-mapped, so that a question embeds nothing else."""
+"""The sentences of all cards on disk: spans and vectors, memory-mapped, so that a question embeds nothing else.
+
+Beside a card's sentences stand the questions that it is known to answer, with empty spans: they help to find it.
+"""
 
 from __future__ import annotations
 
-import io
 import json
 from array import array
 from collections.abc import Mapping, Sequence
@@ -15,12 +17,25 @@ import numpy as np
 from numpy.lib.format import open_memmap, write_array_header_1_0
 from numpy.typing import NDArray
 
-from rag.files import naming
+from rag.files import naming, write_array
 from rag.records import Span
 
-_VECTORS, _SPANS, _CARDS = "vectors.npy", "spans.npy", "cards.json"
+_VECTORS, _SPANS, _LANGUAGES, _CARDS = "vectors.npy", "spans.npy", "languages.npy", "cards.json"
 
 Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The sentences of some cards, and how many each card has."""
+
+    vectors: Vectors
+    """(n, d)."""
+    spans: NDArray[np.int32]
+    """(n, 2)."""
+    languages: NDArray[np.uint8]
+    """(n,)."""
+    counts: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +46,9 @@ class Evidence:
     """(n, d), unit length up to rounding."""
     spans: NDArray[np.int32]
     """(n, 2): start and end in the card's text."""
+    languages: NDArray[np.uint8]
+    """(n,): of each, its place in ``language_names``."""
+    language_names: Sequence[str]
     cards: Mapping[str, tuple[int, int]]
     """Card id → first sentence and the one behind the last."""
 
@@ -39,12 +57,16 @@ class Evidence:
         first, last = self.cards.get(card_id, (0, 0))
         return [Span(start, end) for start, end in self.spans[first:last].tolist()]
 
-    def vectors_of(self, card_ids: Sequence[str]) -> tuple[Vectors, list[int]]:
-        """The vectors of these cards' sentences one after another, (n, d) float32, and how many each card has."""
+    def of(self, card_ids: Sequence[str]) -> Chosen:
+        """What some cards have, one card after another."""
         bounds = [self.cards.get(card_id, (0, 0)) for card_id in card_ids]
-        pieces = [self.vectors[first:last] for first, last in bounds]
-        vectors = np.concatenate(pieces) if pieces else self.vectors[:0]
-        return vectors.astype(np.float32), [last - first for first, last in bounds]
+        places = np.concatenate([np.empty(0, np.intp), *(np.arange(first, last) for first, last in bounds)])
+        return Chosen(
+            vectors=self.vectors[places].astype(np.float32),
+            spans=self.spans[places],
+            languages=self.languages[places],
+            counts=[last - first for first, last in bounds],
+        )
 
 
 class EvidenceWriter:
@@ -58,6 +80,8 @@ class EvidenceWriter:
         self._dimension = dimension
         self._bounds: dict[str, tuple[int, int]] = {}
         self._spans = array("i")
+        self._languages = array("B")
+        self._names: list[str] = []
 
     def __enter__(self) -> EvidenceWriter:
         with naming(self._folder / _VECTORS):
@@ -65,13 +89,17 @@ class EvidenceWriter:
             self._write_header()
         return self
 
-    def add(self, card_id: str, spans: Sequence[Span], vectors: Vectors) -> None:
-        """Write the sentences of a card; ``vectors`` is (n, d), in their order."""
+    def add(self, card_id: str, spans: Sequence[Span], languages: Sequence[str], vectors: Vectors) -> None:
+        """Write the sentences of a card, with the language of each; ``vectors`` is (n, d), in their order."""
         first = self.sentences
         self.sentences += len(spans)
         self._bounds[card_id] = (first, self.sentences)
         for span in spans:
             self._spans.extend((span.start, span.end))
+        for language in languages:
+            if language not in self._names:
+                self._names.append(language)
+            self._languages.append(self._names.index(language))
         with naming(self._folder / _VECTORS):
             self._file.write(vectors.astype(np.float16).tobytes())
 
@@ -84,13 +112,11 @@ class EvidenceWriter:
             self._write_header()
         if kind is not None:
             return
-        with naming(self._folder / _SPANS):
-            # into a file, NumPy writes by the C library and takes no notice when the last of it meets a full disk
-            data = io.BytesIO()
-            np.save(data, np.array(self._spans, np.int32).reshape(-1, 2))
-            (self._folder / _SPANS).write_bytes(data.getvalue())
+        write_array(self._folder / _SPANS, np.array(self._spans, np.int32).reshape(-1, 2))
+        write_array(self._folder / _LANGUAGES, np.array(self._languages, np.uint8))
         with naming(self._folder / _CARDS):
-            (self._folder / _CARDS).write_text(json.dumps(self._bounds), "utf-8")
+            shape = {"languages": self._names, "cards": self._bounds}
+            (self._folder / _CARDS).write_text(json.dumps(shape), "utf-8")
 
     def _write_header(self) -> None:
         shape = (self.sentences, self._dimension)
@@ -105,10 +131,11 @@ def open_evidence(folder: Path) -> Evidence:
         OSError, ValueError: a file is missing or damaged.
     """
     try:
-        entries = json.loads((folder / _CARDS).read_text("utf-8")).items()
-        cards = {name: (int(first), int(last)) for name, (first, last) in entries}
-        return Evidence(_load_vectors(folder / _VECTORS, cards), _load(folder / _SPANS), cards)
-    except (EOFError, AttributeError, TypeError) as error:
+        shape = json.loads((folder / _CARDS).read_text("utf-8"))
+        cards = {name: (int(first), int(last)) for name, (first, last) in shape["cards"].items()}
+        vectors, spans = _load_vectors(folder / _VECTORS, cards), _load(folder / _SPANS)
+        return Evidence(vectors, spans, _load(folder / _LANGUAGES), list(shape["languages"]), cards)
+    except (EOFError, AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"the files of sentences are damaged: {error!r}") from error
 
 

@@ -8,6 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import write_array_header_1_0
+from numpy.typing import NDArray
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -29,6 +34,20 @@ def write_whole(path: Path, data: bytes) -> None:
             fresh.unlink(missing_ok=True)
             raise
         _sync(path.parent)
+
+
+def write_array(path: Path, array: NDArray[Any]) -> None:
+    """
+    Write an array as ``.npy``.
+
+    Raises:
+        OSError: it could not be written; names the file.
+    """
+    kind = np.lib.format.dtype_to_descr(array.dtype)
+    with naming(path), path.open("wb") as file:
+        # into a file, NumPy itself writes by the C library and takes no notice when the last of it meets a full disk
+        write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": array.shape})
+        file.write(np.ascontiguousarray(array).data)
 
 
 def sync_tree(folder: Path) -> None:

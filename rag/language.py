@@ -29,14 +29,27 @@ _SPANISH_SIGNS = frozenset("¿¡ñáéíóúü")
 
 def detect_language(text: str, *, default: str = "es") -> str:
     """``es`` or ``en``: the one with more of its everyday words; ``default`` when neither says anything."""
-    lowered = text.lower()
-    words = "".join(letter if letter.isalpha() else " " for letter in lowered).split()
-    plain = [word.translate(_PLAIN) for word in words]
-    spanish = sum(word in _WORDS["es"] for word in plain) + 2 * any(letter in _SPANISH_SIGNS for letter in lowered)
-    english = sum(word in _WORDS["en"] for word in plain)
+    spanish, english = _counts(text)
     if spanish == english:
-        return default if spanish == 0 else _by_ending(plain, default)
+        return default if spanish == 0 else _by_ending(_plain_words(text), default)
     return "es" if spanish > english else "en"
+
+
+def word_lean(text: str) -> int:
+    """How many more of its everyday words and signs speak for Spanish than for English; below 0 for English."""
+    spanish, english = _counts(text)
+    return spanish - english
+
+
+def _counts(text: str) -> tuple[int, int]:
+    words = _plain_words(text)
+    signs = any(letter in _SPANISH_SIGNS for letter in text.lower())
+    return sum(word in _WORDS["es"] for word in words) + 2 * signs, sum(word in _WORDS["en"] for word in words)
+
+
+def _plain_words(text: str) -> list[str]:
+    words = "".join(letter if letter.isalpha() else " " for letter in text.lower()).split()
+    return [word.translate(_PLAIN) for word in words]
 
 
 _PLAIN = str.maketrans("áéíóúü", "aeiouu")

@@ -13,9 +13,10 @@ from rag.builds import MANIFEST_FILE
 from rag.errors import IndexMissing, IndexUnusable
 from rag.files import naming, write_whole
 
-INDEX_FORMAT = 3
+INDEX_FORMAT = 4
 """Raise it when an index written before could not be read any more."""
-CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, OUTCOMES_FILE = "chroma", "sentences", "reference.npz", "outcomes.json"
+CHROMA_DIR, LEXICAL_DIR, EVIDENCE_DIR = "chroma", "lexical", "sentences"
+REFERENCE_FILE, OUTCOMES_FILE = "reference.npz", "outcomes.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Manifest:
     parser_version: int
     context_version: str
     sentences_version: int
+    lexical_version: int
     reference_version: int
     chromadb_version: str
     card_hashes: Mapping[str, str]
@@ -44,8 +46,8 @@ class Manifest:
     contexts: Mapping[str, Any] | None
     """What generated contexts cost and how many were taken; None where none were asked for."""
     counts: Mapping[str, int]
-    gate: Mapping[str, float]
-    """Language of the question → a cosine; ``quantile`` of the unrelated questions stay below it."""
+    gate: Mapping[str, Any]
+    """As ``rag.gate`` calibrated it: the thresholds by the question's language, and what they rest on."""
     evaluation: Mapping[str, float]
     """Measure → per cent, on the golden cases that are about these cards; empty where none are."""
     files: Mapping[str, str]
@@ -103,10 +105,10 @@ def _check_values(manifest: Manifest) -> None:
     """
     if not all(isinstance(manifest.counts[name], int) for name in ("cards", "rows", "sentences")):
         raise ValueError("a count is no whole number")
-    if not all(isinstance(value, float) for value in manifest.gate.values()):
-        raise ValueError("a gate is no number")
+    if not all(isinstance(value, float) for value in manifest.gate["thresholds"].values()):
+        raise ValueError("a threshold is no number")
     parts = {name.partition("/")[0] for name in manifest.files}
-    missing = {CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE} - parts
+    missing = {CHROMA_DIR, LEXICAL_DIR, EVIDENCE_DIR, REFERENCE_FILE} - parts
     if missing:
         raise ValueError(f"it names no file of {', '.join(sorted(missing))}")
 

@@ -13,8 +13,9 @@ from rag.cases import Case, Golden
 from rag.embedding import QueryEmbedder
 from rag.manifest import OUTCOMES_FILE
 from rag.metrics import Difference, mean, ndcg_at, paired_bootstrap, recall_at, reciprocal_rank_at, success_at
+from rag.opening import OpenIndex
 from rag.records import Answer
-from rag.retrieval import OpenIndex, retrieve
+from rag.retrieval import retrieve
 
 DEPTH = 20
 SUCCESS_DEPTHS, RECALL_DEPTHS = (1, 3, 5, 10), (5, 10, 20)

@@ -77,6 +77,20 @@ def ndcg_at(k: int, ranking: Sequence[str], grades: Mapping[str, float]) -> floa
     return gained / ideal if ideal > 0 else 0.0
 
 
+def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
+    """
+    How often a positive scores above a negative, a tie counting half; 0.5 where one side is empty.
+
+    Source: Hanley and McNeil, Radiology 1982.
+    """
+    if not len(positives) or not len(negatives):
+        return 0.5
+    below = np.sort(np.asarray(negatives, float))
+    values = np.asarray(positives, float)
+    wins = np.searchsorted(below, values, "left") + np.searchsorted(below, values, "right")
+    return float(wins.mean()) / (2 * len(below))
+
+
 def mean(values: Collection[float]) -> float:
     """The mean; 0.0 of nothing."""
     return sum(values) / len(values) if values else 0.0

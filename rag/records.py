@@ -23,6 +23,8 @@ class Card:
     """ISO date."""
     acl: tuple[str, ...]
     """Sorted groups; empty means nobody."""
+    questions: tuple[str, ...] = ()
+    """How people ask for what the card says: they help to find it and are never quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,13 @@ class Passage:
     start: int
     end: int
     score: float
-    """The cosine of the best chunk: what the gate reads."""
+    """The cosine of the best chunk."""
+    dense_score: float
+    """What the card would be ranked by without its words: the best chunk's score and the best sentence's."""
+    lexical_score: float
+    """The share of the question's words that the card covers, from 0 to 1; 0 for a card in another language."""
     rank_score: float
-    """The best chunk's score plus the best sentence's: what the order goes by."""
+    """Both fused: what the order goes by."""
     sentences: tuple[ScoredSentence, ...]
     """In reading order."""
 
@@ -120,7 +126,7 @@ class Retrieval:
     passages: tuple[Passage, ...]
     """Best first, one a card, at most ``top_k``."""
     best_score: float | None
-    """The highest cosine among the passages."""
+    """Of the nearest card, on the scale of ``threshold``; None where there was none."""
     threshold: float
     passed: bool
     """False when the best score is below the threshold, or there was nothing to score."""
@@ -185,6 +191,8 @@ class RetrievedCard:
     url: str
     language: str
     score: float
+    dense_score: float
+    lexical_score: float
     rank_score: float
     chunk_index: int
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 REFERENCE_VERSION = 2
 """Raise it when the questions or what is made of them changes."""
-GATE_QUANTILE = 0.95
-"""The gate stands where this share of unrelated questions stays out."""
 PRIOR_ROWS = 10
 """The generic mean of a language counts as much as this many rows."""
 COSINE_WEIGHT = 2.0
@@ -96,6 +94,14 @@ class LanguageCentring:
         )
         self._squares = np.einsum("ld,ld->l", self._means, self._means)
         self._centres = reference.as_questions
+        spanish, english = (self._centres.get(name, np.zeros_like(self._means[0])) for name in ("es", "en"))
+        self._apart = spanish - english
+        self._middle = float((spanish + english) @ self._apart) / 2
+        self._half = float(self._apart @ self._apart) / 2
+
+    def lean(self, question: Vectors) -> float:
+        """Where a question vector, (d,), lies between unrelated Spanish questions, 1, and English ones, -1."""
+        return (float(question @ self._apart) - self._middle) / self._half if self._half > _TINY else 0.0
 
     def number(self, language: str) -> int:
         """The number by which ``compare`` knows a language."""
@@ -120,11 +126,6 @@ class LanguageCentring:
         centred = (cosines - to_centre - offset[languages] + level[languages]) / (apart * np.float32(length))
         scores: Vectors = centred + np.float32(COSINE_WEIGHT) * (cosines - level[languages])
         return cosines, scores
-
-
-def gate_threshold(best_scores: Sequence[float]) -> float:
-    """The gate, from the best cosine that each unrelated question found."""
-    return float(np.quantile(np.asarray(best_scores), GATE_QUANTILE)) if len(best_scores) else 1.0
 
 
 def _mean(rows: Vectors, prior: Vectors) -> Vectors:

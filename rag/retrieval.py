@@ -1,101 +1,32 @@
-"""Open an index, and go from a question to its passages."""
+"""From a question to its passages: cards are nominated, compared, fused, and gated."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.builds import build_in_use, current_build
-from rag.embedding import ModelDescription, QueryEmbedder
-from rag.errors import IndexMissing, IndexUnusable
-from rag.evidence import Evidence, open_evidence
-from rag.language import detect_language
-from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE, check_files, read_manifest
-from rag.records import Card, Hit, Passage, Retrieval, Row, ScoredSentence
-from rag.reference import open_reference, reference_questions
-from rag.row_index import RowIndex
-from rag.store import read_rows
+from rag.embedding import QueryEmbedder
+from rag.fusion import fuse_coverage, reciprocal_rank_fusion
+from rag.language import word_lean
+from rag.lexical import Coverage
+from rag.opening import OpenIndex
+from rag.records import Hit, Passage, Retrieval, ScoredSentence
 
 POOL_CARDS = 32
-"""Cards whose sentences are compared with the question."""
+"""Cards that each ranking nominates; their sentences are compared with the question."""
 SAME_LANGUAGE = 0.05
 """What a card in the question's language is ahead: of two that answer alike, that is the one to read."""
-OPEN_ATTEMPTS = 3
-"""How often opening begins again because another build came into use meanwhile."""
+LEAD_WEIGHT = 0.25
+"""Of a card's dense score beside its cosine, in what the gate reads."""
+WORD_WEIGHT = 0.25
+"""Of one everyday word beside what the model sees of a question's language."""
+FUSIONS = ("coverage", "ranks", "dense")
 
 Vectors = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class OpenIndex:
-    """A build in memory, checked and ready to search."""
-
-    build_id: str
-    rows: RowIndex
-    evidence: Evidence
-    thresholds: Mapping[str, float]
-    """The gate for questions in each language: cosines, calibrated when the index was built."""
-
-
-def open_index(index_dir: Path, model: ModelDescription, *, known: OpenIndex | None = None) -> OpenIndex:
-    """
-    Open the build in use for questions embedded with this model; ``known`` itself, if it is that build.
-
-    A builder may remove a build while it is being opened. When another one is in use by then, that is opened instead.
-
-    Raises:
-        IndexMissing: there is none.
-        IndexUnusable: a file is damaged or missing, or the build is of another format or model.
-    """
-    attempts = 0
-    while True:
-        attempts += 1
-        before = build_in_use(index_dir)
-        try:
-            return _open_build(current_build(index_dir), model, known)
-        except (IndexMissing, IndexUnusable):
-            if attempts == OPEN_ATTEMPTS or build_in_use(index_dir) in (before, None):
-                raise
-
-
-def _open_build(build_dir: Path, model: ModelDescription, known: OpenIndex | None) -> OpenIndex:
-    manifest = read_manifest(build_dir)
-    if manifest.model_fingerprint != model.fingerprint:
-        made_by = f"{manifest.model_name} ({manifest.model_fingerprint})"
-        raise IndexUnusable(build_dir, f"it was made with the model {made_by}, not {model.name} ({model.fingerprint})")
-    if known and known.build_id == manifest.build_id:
-        return known
-    missing = set(reference_questions()) - set(manifest.gate)
-    if missing:
-        raise IndexUnusable(build_dir, f"its gate is not calibrated for questions in {', '.join(sorted(missing))}")
-    check_files(build_dir, manifest)
-    rows, vectors = read_rows(build_dir / CHROMA_DIR)
-    if len(rows) != manifest.counts["rows"] or vectors.shape != (len(rows), model.dimension):
-        found = f"{len(rows)} rows with vectors of shape {vectors.shape}"
-        raise IndexUnusable(build_dir, f"{found}, where {manifest.counts['rows']} rows of {model.dimension} should be")
-    return assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate)
-
-
-def assemble(
-    build_dir: Path, build_id: str, rows: Sequence[Row], vectors: Vectors, *, thresholds: Mapping[str, float]
-) -> OpenIndex:
-    """
-    Put a build together from rows and vectors, (n, d) float32, that its store gave, and its other files.
-
-    Raises:
-        IndexUnusable: one of those files is missing or damaged.
-    """
-    try:
-        evidence = open_evidence(build_dir / EVIDENCE_DIR)
-        reference = open_reference(build_dir / REFERENCE_FILE)
-    except (OSError, ValueError, KeyError) as error:
-        raise IndexUnusable(build_dir, f"its sentences cannot be read: {error}") from error
-    return OpenIndex(build_id, RowIndex(rows, vectors, reference), evidence, thresholds)
 
 
 def retrieve(
@@ -106,23 +37,30 @@ def retrieve(
     embedder: QueryEmbedder,
     top_k: int,
     threshold: float | None = None,
+    fusion: str = "coverage",
 ) -> Retrieval:
     """
     Embed a question once and find its cards among those that share a group with the caller.
 
-    The best chunks nominate cards; their sentences, each embedded with the card's title at build time, settle the
-    order. The gate compares the highest chunk cosine of the cards found with ``threshold``, or with what was calibrated
-    for the question's language: e5 puts text of another language further away, and a gate for both would shut one out.
+    The best chunks nominate cards, and so do the words. Each card has a dense score, from its best chunk, sentence and
+    question, and a lexical one, the share of the question's words that it covers; ``fusion`` makes one of both:
+    ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (the words have no say).
+
+    The gate reads how near the nearest card comes, whatever ordered the cards: its cosine and, weighing less, its
+    dense score, against what was calibrated for the question's language; or against ``threshold`` its cosine alone.
     What was found is returned either way.
     """
     started = time.perf_counter()
-    language = detect_language(question)
     vector = embedder.embed_query(question)
     embedded = time.perf_counter()
-    hits = index.rows.search(vector, language, groups, count=max(POOL_CARDS, top_k))
-    passages = _settle(hits, vector, language, index, top_k)
-    best_score = max((passage.score for passage in passages), default=None)
+    language = question_language(question, vector, index)
+    asked = _Asked(vector, language, groups)
+    covered = index.lexical.search(question, language, groups)
+    compared = _compare(_nominate(asked, covered, index, count=max(POOL_CARDS, top_k)), asked, index)
+    passages = _rank(compared, covered, asked, index, fusion=fusion, top_k=top_k)
+    nearness = compared.closeness if threshold is None else compared.cosines
     gate = index.thresholds[language] if threshold is None else threshold
+    best_score = float(nearness.max()) if len(nearness) else None
     return Retrieval(
         language=language,
         passages=tuple(passages),
@@ -134,36 +72,113 @@ def retrieve(
     )
 
 
-def _settle(hits: Sequence[Hit], question: Vectors, language: str, index: OpenIndex, top_k: int) -> list[Passage]:
-    """The best hits in order of their best chunk's score plus their best sentence's."""
-    centring = index.rows.centring
-    vectors, counts = index.evidence.vectors_of([hit.card.card_id for hit in hits])
-    languages = (
-        np.repeat([centring.number(hit.card.language) for hit in hits], counts) if hits else np.empty(0, np.intp)
+def question_language(question: str, vector: Vectors, index: OpenIndex) -> str:
+    """``es`` or ``en``: by a question's everyday words, of which titles have few, and by its vector, (d,) float32."""
+    return "es" if index.rows.centring.lean(vector) + WORD_WEIGHT * word_lean(question) >= 0 else "en"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question as cards are compared with it."""
+
+    vector: Vectors
+    language: str
+    groups: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Nominated cards, compared with the question; arrays have one place a card unless said."""
+
+    hits: Sequence[Hit]
+    cosines: Vectors
+    """Of their best chunks."""
+    dense: Vectors
+    closeness: Vectors
+    """What the gate reads."""
+    sentences: Sequence[slice]
+    """The places of their sentences in what follows."""
+    sentence_cosines: Vectors
+    sentence_scores: Vectors
+
+
+def _nominate(asked: _Asked, covered: Coverage, index: OpenIndex, *, count: int) -> list[Hit]:
+    """The best cards by vector, then those that only their words have found."""
+    hits = index.rows.search(asked.vector, asked.language, asked.groups, count=count)
+    found = {hit.card.card_id for hit in hits}
+    others = [card_id for card_id, _ in covered.best(count) if card_id not in found]
+    return hits + index.rows.hits_of(others, asked.vector, asked.language, asked.groups)
+
+
+def _compare(hits: Sequence[Hit], asked: _Asked, index: OpenIndex) -> _Compared:
+    """The hits with their sentences."""
+    centring, evidence = index.rows.centring, index.evidence
+    chosen = evidence.of([hit.card.card_id for hit in hits])
+    numbers = np.array([centring.number(name) for name in evidence.language_names], np.intp)
+    cosines, scores = centring.compare(chosen.vectors, numbers[chosen.languages], asked.vector, asked.language)
+    is_question = chosen.spans[:, 0] == chosen.spans[:, 1]
+    ends = np.cumsum(chosen.counts, dtype=np.intp).tolist()
+    held = [slice(end - count, end) for end, count in zip(ends, chosen.counts, strict=True)]
+    dense = [_dense(hit.score, scores[own], is_question[own]) for hit, own in zip(hits, held, strict=True)]
+    chunk_cosines = np.array([hit.cosine for hit in hits], np.float32)
+    preferred = np.array([hit.card.language == asked.language for hit in hits], np.float32)
+    return _Compared(
+        hits=hits,
+        cosines=chunk_cosines,
+        dense=np.array(dense, np.float32) + np.float32(SAME_LANGUAGE) * preferred,
+        closeness=chunk_cosines + np.float32(LEAD_WEIGHT) * np.array(dense, np.float32),
+        sentences=held,
+        sentence_cosines=cosines,
+        sentence_scores=scores,
     )
-    cosines, scores = centring.compare(vectors, languages, question, language)
-    ends = np.cumsum(counts).tolist()
-    settled: list[tuple[float, Hit, slice]] = []
-    for hit, count, end in zip(hits, counts, ends, strict=True):
-        own = slice(end - count, end)
-        # a card without sentences is as good as its chunk
-        best_sentence = float(scores[own].max()) if count else hit.score
-        preference = SAME_LANGUAGE if hit.card.language == language else 0.0
-        settled.append((hit.score + best_sentence + preference, hit, own))
-    settled.sort(key=lambda entry: -entry[0])
+
+
+def _dense(chunk: float, scores: Vectors, is_question: NDArray[np.bool_]) -> float:
+    """Twice the mean of what a card has of these: its best chunk's score, its best sentence's, its best question's."""
+    parts = [chunk]
+    parts += [float(own.max()) for own in (scores[~is_question], scores[is_question]) if len(own)]
+    return 2.0 * sum(parts) / len(parts)
+
+
+def _rank(
+    compared: _Compared, covered: Coverage, asked: _Asked, index: OpenIndex, *, fusion: str, top_k: int
+) -> list[Passage]:
+    """The best ``top_k`` as passages, best first, ties as they were nominated."""
+    hits, dense = compared.hits, compared.dense
+    ids = [hit.card.card_id for hit in hits]
+    coverage = np.array([covered.of(card_id) for card_id in ids], np.float32)
+    fused = dense
+    if fusion == "coverage":
+        fused = fuse_coverage(dense, coverage, np.array([hit.card.language == asked.language for hit in hits], bool))
+    elif fusion == "ranks":
+        by_words = [ids[place] for place in _order(coverage) if coverage[place] > 0]
+        by_rank = reciprocal_rank_fusion([[ids[place] for place in _order(dense)], by_words])
+        fused = np.array([by_rank[card_id] for card_id in ids], np.float32)
     return [
         Passage(
-            hit.card,
-            hit.chunk_index,
-            hit.start,
-            hit.end,
-            hit.cosine,
-            rank_score,
-            _sentences(hit.card, index, cosines[own].tolist(), scores[own].tolist()),
+            card=(hit := hits[place]).card,
+            chunk_index=hit.chunk_index,
+            start=hit.start,
+            end=hit.end,
+            score=hit.cosine,
+            dense_score=float(dense[place]),
+            lexical_score=float(coverage[place]),
+            rank_score=float(fused[place]),
+            sentences=_sentences(hit, compared, compared.sentences[place], index),
         )
-        for rank_score, hit, own in settled[:top_k]
+        for place in _order(fused)[:top_k]
     ]
 
 
-def _sentences(card: Card, index: OpenIndex, cosines: list[float], scores: list[float]) -> tuple[ScoredSentence, ...]:
-    return tuple(map(ScoredSentence, index.evidence.spans_of(card.card_id), cosines, scores))
+def _sentences(hit: Hit, compared: _Compared, own: slice, index: OpenIndex) -> tuple[ScoredSentence, ...]:
+    """The sentences of a card that can be quoted."""
+    spans = index.evidence.spans_of(hit.card.card_id)
+    cosines, scores = compared.sentence_cosines[own].tolist(), compared.sentence_scores[own].tolist()
+    scored = map(ScoredSentence, spans, cosines, scores)
+    return tuple(sentence for sentence in scored if sentence.span.end > sentence.span.start)
+
+
+def _order(scores: Vectors) -> list[int]:
+    """Places by score, best first, ties as they stand."""
+    order: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return order

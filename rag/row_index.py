@@ -51,6 +51,7 @@ class RowIndex:
         self._places = np.argsort(np.array(by_id, np.intp))
         self._matrix = np.ascontiguousarray(vectors[ranked])
         self._blocks = _blocks(self._rows)
+        self._rows_of = _rows_of(self._rows)
         languages = [row.card.language for row in self._rows]
         public = [PUBLIC_GROUP in row.card.acl for row in self._rows]
         self.centring = LanguageCentring(self._matrix, languages, public, reference)
@@ -84,6 +85,22 @@ class RowIndex:
             hits.append(Hit(row.card, row.chunk_index, row.start, row.end, cosine, score))
         return hits
 
+    def hits_of(
+        self, card_ids: Collection[str], question: Vectors, language: str, groups: Collection[str]
+    ) -> list[Hit]:
+        """These cards, in their order, each by its best chunk; those that the caller may not see are not among them."""
+        hits: list[Hit] = []
+        for card_id in card_ids:
+            held = self._rows_of.get(card_id)
+            if held is None or self.card(card_id, groups) is None:
+                continue
+            cosines, scores = self.centring.compare(self._matrix[held], self._languages[held], question, language)
+            # the first of the best, as rows stand in order of id
+            best = int(np.argmax(np.round(scores, SCORE_DIGITS)))
+            row = self._rows[held.start + best]
+            hits.append(Hit(row.card, row.chunk_index, row.start, row.end, float(cosines[best]), float(scores[best])))
+        return hits
+
     def _scored(
         self, question: Vectors, language: str, groups: Collection[str]
     ) -> tuple[NDArray[np.intp], Vectors, Vectors]:
@@ -109,6 +126,15 @@ def _blocks(rows: Sequence[Row]) -> list[_Block]:
             blocks.append(_Block(frozenset(rows[first].card.acl), first, number))
             first = number
     return blocks
+
+
+def _rows_of(rows: Sequence[Row]) -> dict[str, slice]:
+    """Where the rows of each card stand; they stand side by side."""
+    held: dict[str, slice] = {}
+    for number, row in enumerate(rows):
+        first = held[row.card.card_id].start if row.card.card_id in held else number
+        held[row.card.card_id] = slice(first, number + 1)
+    return held
 
 
 def _best_per_card(

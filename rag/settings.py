@@ -37,6 +37,8 @@ class Settings:
     """Cards retrieved for a question that does not say."""
     min_similarity: float | None = None
     """The gate, a cosine; None takes the one calibrated at build time."""
+    fusion: str = "coverage"
+    """How vectors and words make one ranking: ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (no words)."""
     tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """SHA-256 of a bearer token → its groups."""
     threads: int = 2
@@ -199,6 +201,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "PORT": _whole(1, 65_535),
     "FICHERO_TOP_K": _whole(1, 20),
     "FICHERO_MIN_SIMILARITY": _cosine,
+    "FICHERO_FUSION": _one_of("coverage", "ranks", "dense"),
     "FICHERO_TOKENS": _tokens,
     "FICHERO_THREADS": _whole(1, 64),
     "FICHERO_PLAIN_MARKDOWN": _flag,

@@ -30,10 +30,10 @@ from rag.records import Card, Row
 if TYPE_CHECKING:
     from chromadb.api.models.Collection import Collection
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
 COLLECTION = "chunks"
 LARGE_CARD_BYTES = 16_384
-"""A larger card's text stands on its row 00 alone."""
+"""A larger card's text and questions stand on its row 00 alone."""
 PAGE_ROWS = 500
 _ROW_FIELDS = ("parent_id", "chunk_index", "start", "end", "acl_version", "context_version")
 _CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
@@ -220,6 +220,7 @@ def _card(metadata: dict[str, Any]) -> Card:
         source=metadata.get("source"),
         accessed_at=metadata.get("accessed_at"),
         acl=tuple(metadata.get("acl", ())),
+        questions=tuple(metadata.get("questions", ())),
     )
 
 
@@ -259,6 +260,8 @@ def _metadata(row: Row) -> dict[str, Any]:
     kept = {name: value for name, value in values.items() if value not in (None, [])}
     if row.chunk_index == 0 or len(card.text.encode()) <= LARGE_CARD_BYTES:
         kept["parent_text"] = card.text
+        if card.questions:
+            kept["questions"] = list(card.questions)
     return kept
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,21 @@ from rag.cases import Case
 from rag.embedding import Embedder, load_embedder
 from rag.errors import RagError
 from rag.files import temporary_dir
+from rag.gate import Gate, calibrate
 from rag.manifest import CHROMA_DIR, check_files, read_manifest
 from rag.measuring import Outcome, evaluate
+from rag.opening import assemble
 from rag.records import PUBLIC_GROUP, Row
-from rag.reference import GATE_QUANTILE, gate_threshold, reference_questions
-from rag.retrieval import OpenIndex, assemble, retrieve
+from rag.reference import reference_questions
 from rag.store import read_rows
 from rag.vector_cache import VectorCache
 
-CALIBRATION_TOP_K = 5
 RECALL_TOLERANCE = 1e-4
 """A row is found by its text when no other row is nearer than itself by more than this cosine."""
 FRESH_ROWS, FRESH_COSINE = 8, 0.999
 """So many rows are embedded anew, and have to be this near to what is stored: the cache is not believed blindly."""
 _BLOCK_ROWS = 256
+_OPEN = dict.fromkeys(reference_questions(), -1.0)
 _ROOT = Path(__file__).resolve().parent.parent
 
 Vectors = NDArray[np.float32]
@@ -51,7 +52,7 @@ class Verified:
     """What a fresh process found in a build."""
 
     rows: int
-    gate: Mapping[str, float]
+    gate: Gate
     outcomes: Mapping[str, Outcome]
 
 
@@ -88,7 +89,7 @@ def verify_build(build_dir: Path, model_dir: Path, cache_file: Path, run: int, c
         raise BuildFailed(f"The new build does not verify: {lines[-1]} The index in use is untouched.")
     found = json.loads(ended.stdout)
     outcomes = {key: Outcome(**outcome) for key, outcome in found["outcomes"].items()}
-    return Verified(found["rows"], found["gate"], outcomes)
+    return Verified(found["rows"], Gate(**found["gate"]), outcomes)
 
 
 def _verify(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,14 +106,13 @@ def _verify(given: Mapping[str, Any]) -> dict[str, Any]:
         work = CachedEmbedder(embedder, cache)
         check_self_recall(rows, vectors, work)
         check_sample(rows, vectors, embedder)
-        index = assemble(build_dir, manifest.build_id, rows, vectors, thresholds={})
-        gate = calibrate(index, rows, work)
-        index = assemble(build_dir, manifest.build_id, rows, vectors, thresholds=gate)
         cases = [Case(**{**case, "groups": tuple(case["groups"])}) for case in given["cases"]]
-        outcomes = evaluate(cases, index=index, embedder=work).outcomes
+        index = assemble(build_dir, manifest.build_id, rows, vectors, thresholds=_OPEN)
+        gate = calibrate(index, _caller(rows), work, cases)
+        outcomes = evaluate(cases, index=replace(index, thresholds=gate.thresholds), embedder=work).outcomes
     return {
         "rows": len(rows),
-        "gate": gate,
+        "gate": asdict(gate),
         "outcomes": {key: asdict(outcome) for key, outcome in outcomes.items()},
     }
 
@@ -150,18 +150,10 @@ def check_sample(rows: Sequence[Row], vectors: Vectors, embedder: Embedder) -> N
             )
 
 
-def calibrate(index: OpenIndex, rows: Sequence[Row], work: CachedEmbedder) -> dict[str, float]:
-    """The gates: what unrelated questions find, asked as the public; where nothing is public, as every group."""
+def _caller(rows: Sequence[Row]) -> set[str]:
+    """The groups to calibrate as: the public's; where nothing is public, all."""
     groups = {group for row in rows for group in row.card.acl}
-    caller = {PUBLIC_GROUP} if PUBLIC_GROUP in groups else groups
-    gate: dict[str, float] = {"quantile": GATE_QUANTILE}
-    for language, questions in reference_questions().items():
-        found = [
-            retrieve(question, caller, index=index, embedder=work, top_k=CALIBRATION_TOP_K, threshold=1.0)
-            for question in questions
-        ]
-        gate[language] = gate_threshold([one.best_score for one in found if one.best_score is not None])
-    return gate
+    return {PUBLIC_GROUP} if PUBLIC_GROUP in groups else groups
 
 
 def main() -> int:

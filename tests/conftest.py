@@ -22,10 +22,11 @@ import pytest
 from rag.builds import CURRENT_FILE
 from rag.cached_embedding import CachedEmbedder
 from rag.cards import read_cards
+from rag.cases import Golden, read_golden_dir
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, load_embedder
 from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
+from rag.opening import OpenIndex, open_index
 from rag.reference import reference_questions
-from rag.retrieval import OpenIndex, open_index
 from rag.settings import PREFIX
 from rag.vector_cache import VectorCache
 
@@ -36,10 +37,12 @@ STAFF_TOKEN = "una-contraseña-larga"
 DEFAULT_BUILD = BuildOptions(chunk_chars=400, overlap_chars=60, context="metadata")
 
 
-def build_quietly(cards_dir: Path, index_dir: Path, options: BuildOptions = DEFAULT_BUILD) -> BuildReport:
+def build_quietly(
+    cards_dir: Path, index_dir: Path, options: BuildOptions = DEFAULT_BUILD, golden: Golden | None = None
+) -> BuildReport:
     """Build an index of a folder with the real model; broken cards are left out."""
     warm_up(index_dir)
-    return Builder(index_dir, MODEL_DIR, options).build(read_cards(cards_dir).cards)
+    return Builder(index_dir, MODEL_DIR, options, golden=golden).build(read_cards(cards_dir).cards)
 
 
 def warm_up(index_dir: Path) -> None:
@@ -91,7 +94,7 @@ def sample_index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "sample-index.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (index_dir / CURRENT_FILE).exists():
-            build_quietly(ROOT / "cards", index_dir)
+            build_quietly(ROOT / "cards", index_dir, golden=read_golden_dir(ROOT / "tests" / "golden"))
     return index_dir
 
 

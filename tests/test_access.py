@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 from app import create_app
 from rag.embedding import Embedder
 from rag.manifest import CHROMA_DIR, read_manifest
+from rag.opening import OpenIndex, assemble, open_index
 from rag.records import Row
 from rag.reference import COSINE_WEIGHT, PRIOR_ROWS, Reference
-from rag.retrieval import OpenIndex, assemble, open_index
 from rag.row_index import RowIndex
 from rag.serving.engine import Engine, Loaded
 from rag.settings import Settings
@@ -107,7 +107,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Open
     reduced = open_index(index_dir, embedder.description)
     build_dir = index_dir / box.whole
     rows, vectors = read_rows(build_dir / CHROMA_DIR)
-    whole = assemble(build_dir, box.whole, rows, vectors, thresholds=read_manifest(build_dir).gate)
+    whole = assemble(build_dir, box.whole, rows, vectors, thresholds=read_manifest(build_dir).gate["thresholds"])
     return Opened(box, whole, reduced, rows, vectors)
 
 

@@ -11,8 +11,8 @@ import pytest
 from rag.answering import ANSWER_CHARS, NEAREST_CARDS, answer_question
 from rag.cases import Case, read_golden
 from rag.embedding import Embedder
+from rag.opening import OpenIndex, open_index
 from rag.records import PUBLIC_GROUP, Answer, CitationSegment, TextSegment
-from rag.retrieval import OpenIndex, open_index
 from rag.sentences import split_sentences
 from tests.conftest import ROOT, build_quietly
 

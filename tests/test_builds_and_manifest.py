@@ -43,6 +43,7 @@ MANIFEST = Manifest(
     parser_version=1,
     context_version="metadata-1",
     sentences_version=2,
+    lexical_version=1,
     reference_version=1,
     chromadb_version="1.5.9",
     card_hashes={"ñandú": "ff", "una": "00"},
@@ -50,9 +51,9 @@ MANIFEST = Manifest(
     acl_version="abc",
     contexts=None,
     counts={"cards": 2, "rows": 3, "sentences": 4},
-    gate={"es": 0.84, "en": 0.83, "quantile": 0.95},
+    gate={"thresholds": {"es": 1.04, "en": 1.03}, "basis": "unrelated questions"},
     evaluation={"success@1": 74.3},
-    files={"chroma/a.bin": "aa", "reference.npz": "bb", "sentences/spans.npy": "cc"},
+    files={"chroma/a.bin": "aa", "lexical/a": "dd", "reference.npz": "bb", "sentences/spans.npy": "cc"},
 )
 
 

@@ -73,6 +73,8 @@ FAULTS: list[tuple[str, str | bytes, int, str]] = [
     ("a nested mapping", with_lines("source:", "  url: x"), 3, "only text and lists"),
     ("a nested list", with_lines("topics: [uno, [dos]]"), 3, "only text and lists"),
     ("an empty item", with_lines("topics: [uno, ~]"), 3, "an empty item"),
+    ("too many questions", with_lines(f"questions: [{', '.join(f'a{n}' for n in range(31))}]"), 3, "31 questions"),
+    ("a question as long as a page", with_lines(f"questions: [{'a' * 301}]"), 3, "301 characters"),
     ("too long", with_lines(f"source: {'a' * LIMIT_CHARS}"), 2, f"at most {LIMIT_CHARS}"),
     ("too many bytes", b"---\ntitle: Una\n---\n" + b"a" * CARD_LIMIT_BYTES, 1, "1,048,576"),
     ("not UTF-8", "---\ntitle: Una\n---\n\nMedicación\n".encode("latin-1"), 5, "byte 0xf3 is not UTF-8"),
@@ -148,7 +150,7 @@ def test_values_stay_as_typed(tmp_path: Path, typed: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["", "~", "null"], ids=["nothing", "tilde", "null"])
-@pytest.mark.parametrize("key", ["id", "language", "topics", "license", "source", "accessed_at"])
+@pytest.mark.parametrize("key", ["id", "language", "topics", "questions", "license", "source", "accessed_at"])
 def test_an_optional_key_without_a_value_counts_as_absent(tmp_path: Path, key: str, written: str) -> None:
     """An empty or null optional key gives what leaving it out gives."""
     assert read_one(tmp_path / "a", with_lines(f"{key}: {written}")) == read_one(tmp_path / "b", with_lines())
@@ -187,6 +189,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             "source: https://ejemplo.invalid",
             "accessed_at: 2026-11-30",
             "acl: [staff, nurses, staff]",
+            "questions: [Who is it?, Who is it?, '¿Quién?']",
         ),
     )
     assert card == Card(
@@ -199,6 +202,14 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         source="https://ejemplo.invalid",
         accessed_at="2026-11-30",
         acl=("nurses", "staff"),
+        questions=("Who is it?", "¿Quién?"),
+    )
+
+
+def test_a_single_question_may_have_commas(tmp_path: Path) -> None:
+    """A text where a list could stand is one question, commas and all."""
+    assert read_one(tmp_path, with_lines("questions: Si me mareo, ¿qué hago?")).questions == (
+        "Si me mareo, ¿qué hago?",
     )
 
 

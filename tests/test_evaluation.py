@@ -15,7 +15,7 @@ from rag.cases import Case, CasesInvalid, read_beir, read_golden
 from rag.embedding import Embedder
 from rag.evaluation import main
 from rag.measuring import evaluate
-from rag.retrieval import OpenIndex
+from rag.opening import OpenIndex
 from tests.conftest import ROOT
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.jsonl"))

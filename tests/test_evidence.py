@@ -14,6 +14,7 @@ from tests.fakes import hashed_vectors
 
 SENTENCES = {"b": [Span(0, 4), Span(5, 9)], "vacia": [], "a": [Span(3, 70_000)], "ñ": [Span(1, 2), Span(2, 3)]}
 VECTORS = hashed_vectors(["b0", "b1", "a0", "ñ0", "ñ1"])
+LANGUAGES = {"a": "en"}
 
 
 def write_evidence(folder: Path, sentences: Mapping[str, Sequence[Span]]) -> None:
@@ -21,7 +22,8 @@ def write_evidence(folder: Path, sentences: Mapping[str, Sequence[Span]]) -> Non
     with EvidenceWriter(folder, 8) as writer:
         for card_id, spans in sentences.items():
             first = writer.sentences
-            writer.add(card_id, spans, VECTORS[first : first + len(spans)])
+            languages = [LANGUAGES.get(card_id, "es")] * len(spans)
+            writer.add(card_id, spans, languages, VECTORS[first : first + len(spans)])
 
 
 @pytest.fixture
@@ -41,14 +43,19 @@ def test_spans_come_back(folder: Path) -> None:
     "card_ids", [["b"], ["a", "b"], ["ñ", "vacia", "b"], ["vacia"], [], ["no-hay", "a"], ["a", "a"]]
 )
 def test_vectors_come_back(folder: Path, card_ids: list[str]) -> None:
-    """The vectors of some cards come in the order asked for, with a count each, up to half precision."""
+    """The vectors of some cards come in the order asked for, up to half precision, with spans and languages."""
     first = {"b": 0, "a": 2, "ñ": 3}
     numbers = [first[card_id] + number for card_id in card_ids for number in range(len(SENTENCES.get(card_id, [])))]
-    vectors, counts = open_evidence(folder).vectors_of(card_ids)
-    assert counts == [len(SENTENCES.get(card_id, [])) for card_id in card_ids]
-    assert vectors.dtype == np.float32
-    assert vectors.shape == (len(numbers), 8)
-    assert np.allclose(vectors, VECTORS[numbers], atol=1e-3)
+    evidence = open_evidence(folder)
+    chosen = evidence.of(card_ids)
+    assert chosen.counts == [len(SENTENCES.get(card_id, [])) for card_id in card_ids]
+    assert chosen.vectors.dtype == np.float32
+    assert chosen.vectors.shape == (len(numbers), 8)
+    assert np.allclose(chosen.vectors, VECTORS[numbers], atol=1e-3)
+    spans = [span for card_id in card_ids for span in SENTENCES.get(card_id, [])]
+    assert [Span(start, end) for start, end in chosen.spans.tolist()] == spans
+    named = [LANGUAGES.get(card_id, "es") for card_id in card_ids for _ in SENTENCES.get(card_id, [])]
+    assert [evidence.language_names[number] for number in chosen.languages] == named
 
 
 def test_an_unknown_card_has_no_sentences(folder: Path) -> None:
@@ -61,9 +68,9 @@ def test_nothing_to_quote_can_be_written_and_opened(tmp_path: Path, sentences: d
     """An index of cards without text has evidence files too."""
     write_evidence(tmp_path / "sentences", sentences)
     evidence = open_evidence(tmp_path / "sentences")
-    vectors, counts = evidence.vectors_of(["a", "b"])
-    assert vectors.shape == (0, 8)
-    assert counts == [0, 0]
+    chosen = evidence.of(["a", "b"])
+    assert (chosen.vectors.shape, chosen.spans.shape, chosen.languages.shape) == ((0, 8), (0, 2), (0,))
+    assert chosen.counts == [0, 0]
     assert evidence.spans_of("a") == []
 
 
@@ -75,7 +82,7 @@ def test_vectors_are_mapped_and_not_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"nada", None], ids=["empty", "text", "missing"])
-@pytest.mark.parametrize("name", ["vectors.npy", "spans.npy", "cards.json"])
+@pytest.mark.parametrize("name", ["vectors.npy", "spans.npy", "languages.npy", "cards.json"])
 def test_a_damaged_file_is_told_by_its_error(folder: Path, name: str, damage: bytes | None) -> None:
     """A file that is missing or damaged raises OSError or ValueError, as the caller is told."""
     (folder / name).unlink()
@@ -85,7 +92,7 @@ def test_a_damaged_file_is_told_by_its_error(folder: Path, name: str, damage: by
         open_evidence(folder)
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "spans.npy"])
+@pytest.mark.parametrize("name", ["vectors.npy", "spans.npy", "languages.npy"])
 def test_a_cut_file_is_told_by_its_error(folder: Path, name: str) -> None:
     """A file that ends too soon raises ValueError."""
     data = (folder / name).read_bytes()

@@ -234,6 +234,18 @@ def test_search_retrieves_and_does_not_answer(client: httpx.Client) -> None:
     }
     assert found["passed"] is True
     assert found["retrieved"][0]["card_id"] == "estomago-vacio"
+    parts = {
+        "card_id",
+        "title",
+        "url",
+        "language",
+        "score",
+        "dense_score",
+        "lexical_score",
+        "rank_score",
+        "chunk_index",
+    }
+    assert all(set(card) == parts for card in found["retrieved"])
     ranks = [card["rank_score"] for card in found["retrieved"]]
     assert ranks == sorted(ranks, reverse=True)
     unrelated = client.post("/search", json={"question": OFF_TOPIC}).json()

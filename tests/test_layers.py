@@ -15,6 +15,8 @@ LAYERS = [
     [
         "markdown",
         "language",
+        "lexical",
+        "fusion",
         "terms",
         "reference",
         "settings",
@@ -28,8 +30,9 @@ LAYERS = [
         "cases",
     ],
     ["cards", "chunking", "contextual", "sentences", "row_index", "cached_embedding", "manifest"],
-    ["retrieval", "model_export"],
-    ["answering"],
+    ["opening", "model_export"],
+    ["retrieval"],
+    ["answering", "gate"],
     ["measuring"],
     ["verification"],
     ["indexing"],
@@ -49,6 +52,7 @@ CONFINED = {
     "starlette": {"serving"},
     "sqlite3": {"vector_cache", "contextual"},
     "httpx": {"llm"},
+    "Stemmer": {"lexical"},
 }
 
 FILES = sorted(path for path in (ROOT / "rag").rglob("*.py") if path != ROOT / "rag" / "__init__.py")

@@ -14,7 +14,6 @@ from rag.reference import (
     PRIOR_ROWS,
     LanguageCentring,
     Reference,
-    gate_threshold,
     open_reference,
     reference_questions,
 )
@@ -79,15 +78,20 @@ def test_a_damaged_reference_is_told_by_its_error(tmp_path: Path, damage: str) -
     shutil.rmtree(path, ignore_errors=True)
 
 
-def test_the_gate_by_hand() -> None:
-    """Of 21 scores from 0 to 1 in even steps, 0.95 stays out 19 of 20."""
-    assert gate_threshold([step / 20 for step in range(21)]) == pytest.approx(0.95)
-    assert gate_threshold([step / 20 for step in reversed(range(21))]) == pytest.approx(0.95)
+def test_a_question_leans_towards_its_language() -> None:
+    """The mean Spanish question leans by 1, the mean English one by -1, half way between by nothing."""
+    reference = a_reference(16)
+    centring = LanguageCentring(np.zeros((0, 16), np.float32), [], [], reference)
+    spanish, english = reference.as_questions["es"], reference.as_questions["en"]
+    leans = [centring.lean(vector) for vector in (spanish, english, (spanish + english) / np.float32(2))]
+    assert leans == pytest.approx([1.0, -1.0, 0.0], abs=1e-5)
 
 
-def test_without_scores_the_gate_is_shut() -> None:
-    """Where no unrelated question found anything, only a perfect cosine passes."""
-    assert gate_threshold([]) == 1.0
+def test_without_a_difference_nothing_leans() -> None:
+    """Where both languages have the same mean, a vector says nothing of its language."""
+    same = np.ones(4, np.float32)
+    flat = Reference({"es": same, "en": same}, {"es": same, "en": same})
+    assert LanguageCentring(np.zeros((0, 4), np.float32), [], [], flat).lean(same) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from app import create_app
 from rag.embedding import DESCRIPTION_FILE, Embedder, read_description
 from rag.errors import IndexMissing, IndexUnusable
+from rag.opening import OPEN_ATTEMPTS, open_index
 from rag.records import Answer, Retrieval
-from rag.retrieval import OPEN_ATTEMPTS, open_index
 from rag.serving.engine import CONCURRENT_QUESTIONS, Engine, Loaded
 from rag.settings import Settings
 from tests.boxes import (

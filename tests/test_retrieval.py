@@ -9,14 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from rag.builds import current_build, use_build
 from rag.cases import read_golden
-from rag.embedding import Embedder
+from rag.embedding import Embedder, QueryEmbedder
 from rag.errors import IndexMissing, IndexUnusable
+from rag.evidence import EvidenceWriter, open_evidence
+from rag.lexical import LexicalWriter, open_lexical
+from rag.opening import OpenIndex, open_index
 from rag.records import PUBLIC_GROUP, Retrieval, Row
 from rag.reference import Reference
-from rag.retrieval import OpenIndex, open_index, retrieve
+from rag.retrieval import FUSIONS, retrieve
 from rag.row_index import OVER_RETRIEVAL, RowIndex
 from tests.conftest import CASES_DIR, ROOT, build_quietly
 from tests.fakes import hashed_vectors, make_card, make_row
@@ -212,7 +216,6 @@ def test_passages_are_ordered_and_whole(sample_index: OpenIndex, embedder: Embed
         assert len(set(ids(found))) == top_k
         scores = [passage.rank_score for passage in found.passages]
         assert scores == sorted(scores, reverse=True)
-        assert found.best_score == max(passage.score for passage in found.passages)
         for passage in found.passages:
             assert 0 <= passage.start < passage.end <= len(passage.card.text)
             starts = [sentence.span.start for sentence in passage.sentences]
@@ -241,7 +244,7 @@ def test_the_gate_tells_questions_apart(
 def test_the_gate_counts_the_threshold_itself_as_passed(sample_index: OpenIndex, embedder: Embedder) -> None:
     """A best score equal to the threshold passes, the next float above it does not, and the passages are the same."""
     question = "¿Cómo guardo la insulina?"
-    best = find(question, sample_index, embedder).best_score
+    best = find(question, sample_index, embedder, threshold=0.5).best_score
     assert best is not None
     at, above = (
         find(question, sample_index, embedder, threshold=gate) for gate in (best, float(np.nextafter(best, 2)))
@@ -298,3 +301,122 @@ def test_every_file_of_a_build_is_checked(sample_index_dir: Path, tmp_path: Path
             open_index(index_dir, description)
         path.write_bytes(whole)
     assert open_index(index_dir, description).build_id == build.name
+
+
+def hand_made(folder: Path) -> tuple[OpenIndex, QueryEmbedder]:
+    """Forty cards near the question and a far one that alone has its words, and an embedder that gives the question."""
+    cards = [make_card(f"cerca{number:02d}", "Otra cosa.") for number in range(40)]
+    cards.append(make_card("lejos", "Zumo de pomelo con estatinas."))
+    cosines = np.append(np.linspace(0.93, 0.9, 40), 0.1)
+    vectors = np.stack([cosines, np.sqrt(1 - cosines**2), np.zeros_like(cosines)], axis=1).astype(np.float32)
+    words, folder_of_sentences = LexicalWriter(), folder / "sentences"
+    for card in cards:
+        words.add(card, [card.text])
+    words.write(folder / "lexical")
+    with EvidenceWriter(folder_of_sentences, 3) as sentences:
+        for card in cards:
+            sentences.add(card.card_id, [], [], np.empty((0, 3), np.float32))
+    index = OpenIndex(
+        "hand-made",
+        RowIndex([make_row(card) for card in cards], vectors, flat_reference(3)),
+        open_lexical(folder / "lexical"),
+        open_evidence(folder_of_sentences),
+        {"es": 0.5, "en": 0.5},
+    )
+    return index, Fixed(np.array([1, 0, 0], np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """An embedder that knows one question."""
+
+    vector: NDArray[np.float32]
+
+    def embed_query(self, question: str) -> NDArray[np.float32]:
+        return self.vector
+
+
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_o13_the_gate_reads_cosines_whatever_fuses(tmp_path: Path, fusion: str) -> None:
+    """O13: however small the fused scores are, a cosine of 0.93 passes a gate of 0.8 and not one of 0.95."""
+    index, embedder = hand_made(tmp_path)
+    question = "¿pomelo con estatinas?"
+    for gate, passes in ((0.8, True), (0.95, False)):
+        found = retrieve(question, PUBLIC, index=index, embedder=embedder, top_k=3, threshold=gate, fusion=fusion)
+        assert found.passed is passes
+        assert found.best_score == pytest.approx(0.93)
+
+
+@pytest.mark.parametrize("fusion", ["coverage", "ranks"])
+def test_o13_a_card_that_only_its_words_find_has_its_own_cosine(tmp_path: Path, fusion: str) -> None:
+    """O13: a card far down by vector that alone has the question's words comes up, with its own cosine and scores."""
+    index, embedder = hand_made(tmp_path)
+    found = retrieve(
+        "¿pomelo con estatinas?", PUBLIC, index=index, embedder=embedder, top_k=50, threshold=0.8, fusion=fusion
+    )
+    far = next(passage for passage in found.passages if passage.card.card_id == "lejos")
+    assert far.score == pytest.approx(0.1, abs=1e-6)
+    assert far.lexical_score > 0.3
+    assert all(passage.lexical_score == 0 for passage in found.passages if passage is not far)
+
+
+def test_dense_fusion_lets_words_have_no_say(tmp_path: Path) -> None:
+    """With the setting dense the order is that of the dense scores, and with ranks words move cards."""
+    index, embedder = hand_made(tmp_path)
+    orders = {
+        fusion: ids(
+            retrieve(
+                "¿pomelo con estatinas?", PUBLIC, index=index, embedder=embedder, top_k=41, threshold=0.8, fusion=fusion
+            )
+        )
+        for fusion in FUSIONS
+    }
+    assert orders["dense"][-1] == "lejos"
+    assert orders["ranks"].index("lejos") < 40
+
+
+def test_the_gate_does_not_depend_on_how_much_is_asked_for(sample_index: OpenIndex, embedder: Embedder) -> None:
+    """One card asked for, or twenty: the best score is the same."""
+    for question in ("¿Puedo tomar alcohol con los antibióticos?", "¿Quién ganó la liga en 1998?"):
+        scores = {find(question, sample_index, embedder, top_k=top_k).best_score for top_k in (1, 5, 20)}
+        assert len(scores) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Backup codes", "en"),
+        ("Accessibility", "en"),
+        ("Privacy & security", "en"),
+        ("Códigos de seguridad", "es"),
+        ("Accesibilidad", "es"),
+        ("Which shaman's proclamation aided Temüjin's rise?", "en"),
+        ("e devuelto la pastilla a los veinte minutos, me tomo otra?", "es"),
+    ],
+)
+def test_titles_have_a_language_too(sample_index: OpenIndex, embedder: Embedder, question: str, language: str) -> None:
+    """A question without everyday words is known by its vector, and one with many by its words."""
+    assert find(question, sample_index, embedder).language == language
+
+
+def test_a_card_is_found_by_the_questions_that_it_names(tmp_path: Path, embedder: Embedder) -> None:
+    """A question in a card's front matter brings it up in either language, and is never quoted."""
+    body = "El contenedor gris del vestíbulo se vacía los lunes."
+    other = "La máquina del pasillo da cambio de billetes."
+    asked = ["¿Dónde tiro los envases que ya no sirven?", "Where do I throw away empty boxes?"]
+    (tmp_path / "cards").mkdir()
+    for name, questions in (("con", asked), ("sin", [])):
+        lines = "".join(f"\n  - {question}" for question in questions)
+        key = f"questions:{lines}\n" if questions else ""
+        (tmp_path / "cards" / f"{name}.md").write_text(f"---\ntitle: Aviso\n{key}---\n\n{body}\n", "utf-8")
+    (tmp_path / "cards" / "otra.md").write_text(f"---\ntitle: Aviso\n---\n\n{other}\n", "utf-8")
+    build_quietly(tmp_path / "cards", tmp_path / "index")
+    index = open_index(tmp_path / "index", embedder.description)
+    for question in asked:
+        found = find(question, index, embedder, threshold=0.0)
+        assert ids(found)[0] == "con"
+        first, second = (passage for passage in found.passages if passage.card.text == body)
+        assert first.dense_score > second.dense_score
+        for passage in found.passages:
+            assert [passage.card.text[s.span.start : s.span.end] for s in passage.sentences] == [passage.card.text]
+    assert index.rows.card("con", PUBLIC) == replace(make_card("con", body), title="Aviso", questions=tuple(asked))

@@ -211,3 +211,19 @@ def test_ties_within_a_card_go_to_its_first_chunk() -> None:
     index = open_rows(rows, np.repeat(hashed_vectors(["x"]), 9, axis=0))
     [hit] = index.search(hashed_vectors(["x"])[0], "es", {"public"}, count=3)
     assert (hit.chunk_index, hit.start, hit.end) == (0, 0, 10)
+
+
+@pytest.mark.parametrize("groups", CALLERS, ids=lambda groups: "+".join(sorted(groups)))
+def test_named_cards_are_scored_as_in_a_search(groups: set[str]) -> None:
+    """Cards asked for by id have the chunk, cosine and score that a search gives them; hidden and unknown ones none."""
+    rows, vectors = a_box(3)
+    index = open_rows(rows, vectors)
+    question = hashed_vectors(["pregunta"], 16)[0]
+    searched = {hit.card.card_id: hit for hit in index.search(question, "es", groups, count=99)}
+    every = [f"c{number:02d}" for number in range(29, -1, -1)]
+    named = index.hits_of([*every, "no-hay"], question, "es", groups)
+    assert ids(named) == [card_id for card_id in every if card_id in searched]
+    for hit in named:
+        other = searched[hit.card.card_id]
+        assert (hit.chunk_index, hit.start, hit.end) == (other.chunk_index, other.start, other.end)
+        assert (hit.cosine, hit.score) == pytest.approx((other.cosine, other.score), abs=1e-5)

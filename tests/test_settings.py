@@ -30,6 +30,7 @@ GOOD: list[tuple[str, str, str, Any]] = [
     ("FICHERO_TOP_K", "20", "top_k", 20),
     ("FICHERO_MIN_SIMILARITY", "0.84", "min_similarity", 0.84),
     ("FICHERO_MIN_SIMILARITY", "-1", "min_similarity", -1.0),
+    ("FICHERO_FUSION", "Ranks", "fusion", "ranks"),
     ("FICHERO_TOKENS", f"{DIGEST}=staff", "tokens", {DIGEST: frozenset({"staff"})}),
     (
         "FICHERO_TOKENS",

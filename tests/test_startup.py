@@ -23,7 +23,7 @@ import pytest
 from rag.builds import current_build
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, Embedder
 from rag.errors import IndexUnusable
-from rag.retrieval import open_index
+from rag.opening import open_index
 from tests.conftest import CASES_DIR, ROOT, build_quietly, clean_environment, free_port, running
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +85,7 @@ def test_a_whole_build_verifies(box: Box) -> None:
     ]
     found = box.verify(*cases)
     manifest = read_manifest(box.build_dir)
-    assert (found.rows, found.gate) == (3, manifest.gate)
+    assert (found.rows, asdict(found.gate)) == (3, manifest.gate)
     seen, hidden, unrelated = (found.outcomes[case.key] for case in cases)
     assert (seen.rank, seen.answerable) == (1, True)
     assert hidden.rank is None

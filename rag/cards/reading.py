@@ -19,15 +19,16 @@ from rag.errors import CardsInvalid, Fault
 from rag.markdown import Kind, heading_title, scan_lines
 from rag.records import PUBLIC_GROUP, Card
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Raise it when the same file would give another card."""
 CARD_LIMIT_BYTES = 1_048_576
 LANGUAGES = ("es", "en")
+MOST_QUESTIONS, QUESTION_CHARS = 30, 300
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 _GROUP = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _UNKNOWN_ACCESS = "there is no front matter, so its access rules cannot be known"
-_KEYS = ("id", "title", "language", "topics", "license", "source", "accessed_at", "acl")
+_KEYS = ("id", "title", "language", "topics", "questions", "license", "source", "accessed_at", "acl")
 
 
 class CardFiles(Sequence[Card]):
@@ -193,6 +194,7 @@ class _Reader:
             source=self._text(values, "source"),
             accessed_at=self._date(values),
             acl=self._acl(values),
+            questions=self._questions(values),
         )
 
     def _fault(self, line: int, message: str) -> None:
@@ -244,6 +246,20 @@ class _Reader:
             return []
         items = value.content if isinstance(value.content, list) else value.content.split(",")
         return [text for item in items if (text := clean_line(item))]
+
+    def _questions(self, values: dict[str, Value]) -> tuple[str, ...]:
+        value = values.get("questions")
+        if value is None or value.content is None:
+            return ()
+        # a question may have commas in it, so a single text is a single question
+        items = value.content if isinstance(value.content, list) else [value.content]
+        questions = dict.fromkeys(text for item in items if (text := clean_line(item)))
+        if len(questions) > MOST_QUESTIONS:
+            self._fault(value.line, f"there are {len(questions)} questions; keep the {MOST_QUESTIONS} that matter most")
+        for question in questions:
+            if len(question) > QUESTION_CHARS:
+                self._fault(value.line, f"a question has {len(question)} characters; at most {QUESTION_CHARS} are read")
+        return tuple(questions)
 
     def _card_id(self, values: dict[str, Value]) -> str:
         explicit = self._text(values, "id")

@@ -30,9 +30,11 @@ from rag.contextual import CONTEXT_VERSION, ContextGenerator
 from rag.embedding import ModelDescription, load_embedder, read_description
 from rag.errors import CacheFailed, CardsInvalid, Fault, IndexMissing, RagError, SettingsInvalid
 from rag.files import write_whole
+from rag.gate import GATE_VERSION
 from rag.indexing.changes import Changes, changes_between
 from rag.indexing.preparing import BuildOptions, batches, prepare
 from rag.indexing.writing import Written, write_files
+from rag.lexical import LEXICAL_VERSION
 from rag.manifest import (
     INDEX_FORMAT,
     OUTCOMES_FILE,
@@ -244,6 +246,7 @@ class Builder:
             parser_version=PARSER_VERSION,
             context_version=options.context_version,
             sentences_version=SENTENCES_VERSION,
+            lexical_version=LEXICAL_VERSION,
             reference_version=REFERENCE_VERSION,
             chromadb_version=version("chromadb"),
             card_hashes=hashes,
@@ -255,7 +258,7 @@ class Builder:
                 "rows": sum(count for count, _ in written.card_rows.values()),
                 "sentences": written.sentences,
             },
-            gate={},
+            gate={"thresholds": {}},
             evaluation={},
             files={},
         )
@@ -269,7 +272,15 @@ class Builder:
         """A hash of everything that shapes the result, so that the same inputs give the same id."""
         shape = {
             "formats": [INDEX_FORMAT, STORE_FORMAT],
-            "versions": [PARSER_VERSION, CHUNKER_VERSION, CONTEXT_VERSION, SENTENCES_VERSION, REFERENCE_VERSION],
+            "versions": [
+                PARSER_VERSION,
+                CHUNKER_VERSION,
+                CONTEXT_VERSION,
+                SENTENCES_VERSION,
+                LEXICAL_VERSION,
+                REFERENCE_VERSION,
+                GATE_VERSION,
+            ],
             "reference": reference_questions(),
             "model": description.fingerprint,
             "options": asdict(self.options),
@@ -295,7 +306,7 @@ class Builder:
         outcomes = {key: asdict(outcome) for key, outcome in verified.outcomes.items()}
         write_whole(draft / OUTCOMES_FILE, json.dumps(outcomes, indent=0, sort_keys=True).encode())
         manifest = replace(
-            unsealed, gate=verified.gate, evaluation=summary(verified.outcomes), files=file_hashes(draft)
+            unsealed, gate=asdict(verified.gate), evaluation=summary(verified.outcomes), files=file_hashes(draft)
         )
         write_manifest(draft, manifest)
         check_files(draft, manifest)

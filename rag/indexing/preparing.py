@@ -11,6 +11,7 @@ from rag.cached_embedding import EMBED_BATCH
 from rag.cards import card_hash
 from rag.chunking import check_chunking, split_card
 from rag.contextual import CONTEXT_VERSION, acl_version, check_strategy, contextualise, row_id
+from rag.language import detect_language
 from rag.records import Card, Chunk, Row, Span
 from rag.sentences import split_sentences
 
@@ -55,11 +56,31 @@ class Prepared:
     spans: list[Span]
     """Of its sentences, in reading order."""
     sentences: list[str]
+    """With the card's title: it says what a sentence is about when the sentence itself does not."""
 
     @property
     def texts(self) -> list[str]:
-        """What is embedded: of the rows, then of the sentences."""
-        return [*(row.text_indexed for row in self.rows), *self.sentences]
+        """What is embedded: of the rows, then of the sentences, then the questions."""
+        return [*(row.text_indexed for row in self.rows), *self.sentences, *self.card.questions]
+
+    @property
+    def evidence(self) -> list[Span]:
+        """The spans of what is embedded beside the rows; a question, which is not in the text, has an empty one."""
+        return [*self.spans, *(Span(0, 0) for _ in self.card.questions)]
+
+    @property
+    def searched(self) -> list[str]:
+        """The texts that words are looked for in; none of a card without text."""
+        rows = [row.text_indexed for row in self.rows if row.end > row.start]
+        own = self.languages[len(self.spans) :]
+        asked = [text for text, name in zip(self.card.questions, own, strict=True) if name == self.card.language]
+        return [*rows, *asked] if rows else []
+
+    @property
+    def languages(self) -> list[str]:
+        """Of what is embedded beside the rows: a question may be in the other language than its card."""
+        own = self.card.language
+        return [*(own for _ in self.spans), *(detect_language(text, default=own) for text in self.card.questions)]
 
     def digest(self, model_fingerprint: str) -> str:
         """A hash of all that is stored of the rows."""
@@ -75,7 +96,6 @@ def prepare(card: Card, options: BuildOptions, contexts: Contexts) -> Prepared:
         card,
         list(_rows(card, options, contexts)),
         [sentence.span for sentence in sentences],
-        # the title says what a sentence is about when the sentence itself does not
         [f"{card.title}. {sentence.text}" for sentence in sentences],
     )
 

@@ -13,7 +13,8 @@ from rag.cached_embedding import CachedEmbedder
 from rag.evidence import EvidenceWriter
 from rag.files import naming, sync_tree
 from rag.indexing.preparing import Prepared
-from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, REFERENCE_FILE
+from rag.lexical import LexicalWriter
+from rag.manifest import CHROMA_DIR, EVIDENCE_DIR, LEXICAL_DIR, REFERENCE_FILE
 from rag.reference import Reference, reference_questions
 from rag.store import RowWriter
 
@@ -34,7 +35,7 @@ def write_files(
     """
     Write all files of a build but its manifest and outcomes, and have them on the disk.
 
-    Memory holds one batch. ``told`` is called with the number of cards written.
+    Memory holds one batch, and the words of the cards as numbers. ``told`` is called with the number of cards written.
 
     Raises:
         IndexUnwritable, CacheFailed: the store or the cache failed.
@@ -43,6 +44,7 @@ def write_files(
     written = Written()
     description = work.description
     acl = hashlib.sha256()
+    words_out = LexicalWriter()
     with (
         RowWriter(draft / CHROMA_DIR) as rows_out,
         EvidenceWriter(draft / EVIDENCE_DIR, description.dimension) as sentences_out,
@@ -54,13 +56,16 @@ def write_files(
                 card_id, rows = prepared.card.card_id, prepared.rows
                 behind_rows, end = first + len(rows), first + len(prepared.texts)
                 rows_out.add(rows, vectors[first:behind_rows])
-                sentences_out.add(card_id, prepared.spans, vectors[behind_rows:end])
+                sentences_out.add(card_id, prepared.evidence, prepared.languages, vectors[behind_rows:end])
+                written.sentences += len(prepared.spans)
+                if prepared.searched:
+                    words_out.add(prepared.card, prepared.searched)
                 written.card_rows[card_id] = (len(rows), prepared.digest(description.fingerprint))
                 acl.update(f"{card_id}\0{rows[0].acl_version}\0".encode())
                 first = end
             told(len(written.card_rows))
-        written.sentences = sentences_out.sentences
     written.acl_version = acl.hexdigest()[:12]
+    words_out.write(draft / LEXICAL_DIR)
     with naming(draft / REFERENCE_FILE):
         _reference(work).write(draft / REFERENCE_FILE)
     sync_tree(draft)

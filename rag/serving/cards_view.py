@@ -25,6 +25,7 @@ def card_as_object(card: Card) -> dict[str, Any]:
         "license": card.license,
         "source": card.source,
         "accessed_at": card.accessed_at,
+        "questions": card.questions,
         "text": card.text,
     }
 
@@ -36,6 +37,7 @@ def card_as_markdown(card: Card) -> str:
         "title": card.title,
         "language": card.language,
         "topics": list(card.topics),
+        "questions": list(card.questions),
         "license": card.license,
         "source": card.source,
         "accessed_at": card.accessed_at,

@@ -15,8 +15,9 @@ import anyio.to_thread
 from rag.answering import answer_question
 from rag.embedding import Embedder, load_embedder, read_description
 from rag.errors import IndexMissing, IndexUnusable, ModelMissing, ModelUnusable, RagError
+from rag.opening import OpenIndex, open_index
 from rag.records import Answer, Retrieval
-from rag.retrieval import OpenIndex, open_index, retrieve
+from rag.retrieval import retrieve
 from rag.serving.problems import Problem
 from rag.settings import Settings
 
@@ -142,6 +143,7 @@ class Engine:
                 top_k=top_k or settings.top_k,
                 min_similarity=settings.min_similarity,
                 request_id=request_id,
+                fusion=settings.fusion,
             )
         )
 
@@ -156,6 +158,7 @@ class Engine:
                 embedder=loaded.embedder,
                 top_k=top_k or settings.top_k,
                 threshold=settings.min_similarity,
+                fusion=settings.fusion,
             )
         )
         return found, loaded.index.build_id

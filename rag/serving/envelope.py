@@ -1,4 +1,4 @@
-"""Around every request: an id, security headers, and one line in the log."""
+"""Around every request: an id, a bounded head, security headers, and one line in the log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import uuid
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag.serving.problems import Problem, problem_response
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +34,10 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+
+
+HEAD_LIMIT_BYTES = 65_536
+_HEAD_TOO_LARGE = Problem(431, "invalid-request", f"The headers have more than {HEAD_LIMIT_BYTES:,} bytes.")
 
 
 class Envelope:
@@ -59,9 +65,15 @@ class Envelope:
                 headers["X-Request-Id"] = request_id
             await send(message)
 
+        # the server bounds a head that is still coming in, and not one that comes in one piece
+        app = self.app if _head_bytes(scope) <= HEAD_LIMIT_BYTES else problem_response(_HEAD_TOO_LARGE)
         try:
-            await self.app(scope, receive, send_with_headers)
+            await app(scope, receive, send_with_headers)
         finally:
             # neither path nor question: both are the caller's own words
             milliseconds = (time.perf_counter() - started) * 1e3
             _log.info("%s %s %d %.1f ms", request_id, scope["method"], status, milliseconds)
+
+
+def _head_bytes(scope: Scope) -> int:
+    return len(scope.get("raw_path") or b"") + sum(len(name) + len(value) for name, value in scope["headers"])
