@@ -25,10 +25,11 @@ from rag.records import (
 )
 from rag.retrieval import retrieve
 from rag.terms import coverage, terms
+from rag.things import thing_asked_for
 
 CARDS_QUOTED = 2
 SENTENCES_LEAST, SENTENCES_MOST = 2, 3
-ANSWER_CHARS = 420
+ANSWER_CHARS = 400
 """A third sentence is quoted only if the answer stays within this."""
 COVERAGE_WEIGHT = 0.6
 NEAREST_CARDS = 3
@@ -115,9 +116,10 @@ def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
     """
     Two or three sentences of the best two cards, in reading order: card by card as ranked, then as they stand.
 
-    A sentence is as good as its own score, plus that of its card, plus its share of the question's words.
+    A sentence is as good as its own score, plus that of its card, plus its share of the question's words. Where a
+    question asks for something that shows, such as a price, only sentences of any retrieved card that hold one will do.
     """
-    wanted = terms(question)
+    wanted, asked_for = terms(question), thing_asked_for(question)
 
     def worth(passage: Passage, sentence: ScoredSentence) -> float:
         text = passage.card.text[sentence.span.start : sentence.span.end]
@@ -125,8 +127,9 @@ def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
 
     candidates = [
         (worth(passage, sentence), rank, _Quote(passage.card, sentence.span, sentence.cosine))
-        for rank, passage in enumerate(passages[:CARDS_QUOTED])
+        for rank, passage in enumerate(passages if asked_for else passages[:CARDS_QUOTED])
         for sentence in passage.sentences
+        if asked_for is None or asked_for.stands_in(passage.card.text[sentence.span.start : sentence.span.end])
     ]
     candidates.sort(key=lambda candidate: -candidate[0])
     chosen: list[tuple[int, _Quote]] = []

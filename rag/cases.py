@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag.errors import RagError
+from rag.language import detect_language
 from rag.records import PUBLIC_GROUP, Card
 
 FLOORS_FILE = "floors.json"
@@ -111,13 +112,14 @@ def read_beir(folder: Path) -> tuple[list[Card], list[Case]]:
     """
     The cards and cases of a BEIR folder: ``corpus.jsonl``, ``queries.jsonl``, ``qrels.tsv``.
 
-    A folder named ``…__c_en`` holds English cards; any other, Spanish ones.
+    A folder named ``…__c_en`` or ``…__c_es`` holds cards in that language; of another, most of the texts decide.
 
     Raises:
         CasesInvalid: a file is missing, or a line is not of that layout.
     """
-    language = "en" if folder.resolve().name.endswith("c_en") else "es"
     try:
+        corpus = _read_lines(folder / "corpus.jsonl")
+        language = _corpus_language(folder, corpus)
         cards = [
             Card(
                 entry["_id"],
@@ -130,7 +132,7 @@ def read_beir(folder: Path) -> tuple[list[Card], list[Case]]:
                 None,
                 (PUBLIC_GROUP,),
             )
-            for entry in _read_lines(folder / "corpus.jsonl")
+            for entry in corpus
         ]
         if len({card.card_id for card in cards}) < len(cards):
             raise ValueError("an _id stands twice in corpus.jsonl")
@@ -152,6 +154,14 @@ def read_beir(folder: Path) -> tuple[list[Card], list[Case]]:
             f"{folder}: not a BEIR folder (corpus.jsonl, queries.jsonl, qrels.tsv): {error!r}."
         ) from error
     return sorted(cards, key=lambda card: card.card_id), cases
+
+
+def _corpus_language(folder: Path, corpus: Sequence[Mapping[str, Any]]) -> str:
+    named = folder.resolve().name.rpartition("__c_")[2]
+    if named in ("es", "en"):
+        return named
+    english = sum(detect_language(entry["text"]) == "en" for entry in corpus)
+    return "en" if 2 * english > len(corpus) else "es"
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ POOL_CARDS = 32
 """Cards that each ranking nominates; their sentences are compared with the question."""
 SAME_LANGUAGE = 0.05
 """What a card in the question's language is ahead: of two that answer alike, that is the one to read."""
-LEAD_WEIGHT = 0.25
-"""Of a card's dense score beside its cosine, in what the gate reads."""
+LEAD_WEIGHT, SHARE_WEIGHT = 0.25, 0.05
+"""Of a card's two best scores and of its coverage beside its cosine, in what the gate reads."""
 WORD_WEIGHT = 0.25
 """Of one everyday word beside what the model sees of a question's language."""
 FUSIONS = ("coverage", "ranks", "dense")
@@ -46,8 +46,9 @@ def retrieve(
     question, and a lexical one, the share of the question's words that it covers; ``fusion`` makes one of both:
     ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (the words have no say).
 
-    The gate reads how near the nearest card comes, whatever ordered the cards: its cosine and, weighing less, its
-    dense score, against what was calibrated for the question's language; or against ``threshold`` its cosine alone.
+    The gate reads how near the nearest card comes, whatever ordered the cards: its cosine and, weighing less, its two
+    best scores and its coverage, against what was calibrated for the question's language; or, against ``threshold``,
+    its cosine alone.
     What was found is returned either way.
     """
     started = time.perf_counter()
@@ -56,8 +57,8 @@ def retrieve(
     language = question_language(question, vector, index)
     asked = _Asked(vector, language, groups)
     covered = index.lexical.search(question, language, groups)
-    compared = _compare(_nominate(asked, covered, index, count=max(POOL_CARDS, top_k)), asked, index)
-    passages = _rank(compared, covered, asked, index, fusion=fusion, top_k=top_k)
+    compared = _compare(_nominate(asked, covered, index, count=max(POOL_CARDS, top_k)), covered, asked, index)
+    passages = _rank(compared, asked, index, fusion=fusion, top_k=top_k)
     nearness = compared.closeness if threshold is None else compared.cosines
     gate = index.thresholds[language] if threshold is None else threshold
     best_score = float(nearness.max()) if len(nearness) else None
@@ -94,6 +95,7 @@ class _Compared:
     cosines: Vectors
     """Of their best chunks."""
     dense: Vectors
+    coverage: Vectors
     closeness: Vectors
     """What the gate reads."""
     sentences: Sequence[slice]
@@ -110,7 +112,7 @@ def _nominate(asked: _Asked, covered: Coverage, index: OpenIndex, *, count: int)
     return hits + index.rows.hits_of(others, asked.vector, asked.language, asked.groups)
 
 
-def _compare(hits: Sequence[Hit], asked: _Asked, index: OpenIndex) -> _Compared:
+def _compare(hits: Sequence[Hit], covered: Coverage, asked: _Asked, index: OpenIndex) -> _Compared:
     """The hits with their sentences."""
     centring, evidence = index.rows.centring, index.evidence
     chosen = evidence.of([hit.card.card_id for hit in hits])
@@ -119,34 +121,36 @@ def _compare(hits: Sequence[Hit], asked: _Asked, index: OpenIndex) -> _Compared:
     is_question = chosen.spans[:, 0] == chosen.spans[:, 1]
     ends = np.cumsum(chosen.counts, dtype=np.intp).tolist()
     held = [slice(end - count, end) for end, count in zip(ends, chosen.counts, strict=True)]
-    dense = [_dense(hit.score, scores[own], is_question[own]) for hit, own in zip(hits, held, strict=True)]
+    parts = [_parts(hit, scores[own], is_question[own]) for hit, own in zip(hits, held, strict=True)]
+    coverage = np.array([covered.of(hit.card.card_id) for hit in hits], np.float32)
+    # twice a mean, so that cards with and without questions of their own can be compared
+    dense = np.array([2 * sum(scored) / len(scored) for scored in parts], np.float32)
+    best_two = np.array([sum(sorted(scored)[-2:]) for scored in parts], np.float32)
     chunk_cosines = np.array([hit.cosine for hit in hits], np.float32)
     preferred = np.array([hit.card.language == asked.language for hit in hits], np.float32)
     return _Compared(
         hits=hits,
         cosines=chunk_cosines,
-        dense=np.array(dense, np.float32) + np.float32(SAME_LANGUAGE) * preferred,
-        closeness=chunk_cosines + np.float32(LEAD_WEIGHT) * np.array(dense, np.float32),
+        dense=dense + np.float32(SAME_LANGUAGE) * preferred,
+        coverage=coverage,
+        closeness=chunk_cosines + np.float32(LEAD_WEIGHT) * best_two + np.float32(SHARE_WEIGHT) * coverage,
         sentences=held,
         sentence_cosines=cosines,
         sentence_scores=scores,
     )
 
 
-def _dense(chunk: float, scores: Vectors, is_question: NDArray[np.bool_]) -> float:
-    """Twice the mean of what a card has of these: its best chunk's score, its best sentence's, its best question's."""
-    parts = [chunk]
-    parts += [float(own.max()) for own in (scores[~is_question], scores[is_question]) if len(own)]
-    return 2.0 * sum(parts) / len(parts)
+def _parts(hit: Hit, scores: Vectors, is_question: NDArray[np.bool_]) -> list[float]:
+    """The scores of a card's best chunk, best sentence and best question; a card without sentences has its chunk's."""
+    sentences, questions = scores[~is_question], scores[is_question]
+    parts = [hit.score, float(sentences.max()) if len(sentences) else hit.score]
+    return [*parts, float(questions.max())] if len(questions) else parts
 
 
-def _rank(
-    compared: _Compared, covered: Coverage, asked: _Asked, index: OpenIndex, *, fusion: str, top_k: int
-) -> list[Passage]:
+def _rank(compared: _Compared, asked: _Asked, index: OpenIndex, *, fusion: str, top_k: int) -> list[Passage]:
     """The best ``top_k`` as passages, best first, ties as they were nominated."""
-    hits, dense = compared.hits, compared.dense
+    hits, dense, coverage = compared.hits, compared.dense, compared.coverage
     ids = [hit.card.card_id for hit in hits]
-    coverage = np.array([covered.of(card_id) for card_id in ids], np.float32)
     fused = dense
     if fusion == "coverage":
         fused = fuse_coverage(dense, coverage, np.array([hit.card.language == asked.language for hit in hits], bool))
