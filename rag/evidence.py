@@ -62,7 +62,8 @@ class Evidence:
         bounds = [self.cards.get(card_id, (0, 0)) for card_id in card_ids]
         places = np.concatenate([np.empty(0, np.intp), *(np.arange(first, last) for first, last in bounds)])
         return Chosen(
-            vectors=self.vectors[places].astype(np.float32),
+            # as a plain array: a mapped one looks after its file at every step
+            vectors=self.vectors.view(np.ndarray)[places].astype(np.float32),
             spans=self.spans[places],
             languages=self.languages[places],
             counts=[last - first for first, last in bounds],

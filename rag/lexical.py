@@ -258,7 +258,10 @@ def open_lexical(folder: Path) -> LexicalIndex:
 
 def _open(folder: Path) -> LexicalIndex:
     shape = json.loads((folder / _BLOCKS).read_text("utf-8"))
-    arrays = {name: np.load(_path(folder, name), mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+    # as plain arrays: mapped ones look after their file at every step
+    arrays = {
+        name: np.load(_path(folder, name), mmap_mode="r", allow_pickle=False).view(np.ndarray) for name in _ARRAYS
+    }
     public: dict[str, tuple[int, Hashes, NDArray[np.int32]]] = {}
     first = 0
     for language, found in shape["languages"].items():

@@ -72,6 +72,22 @@ def open_reference(path: Path) -> Reference:
         raise ValueError(f"{path.name} holds no reference vectors: {error!r}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What vectors are to the centres of languages, whatever is asked; arrays are (n,)."""
+
+    languages: NDArray[np.intp]
+    to_centres: Mapping[str, Vectors]
+    """Language → dot products with its unrelated questions' mean."""
+    apart: Vectors
+    """Distances from the mean of their own language."""
+
+    def at(self, places: NDArray[np.intp]) -> Placed:
+        """Some of them."""
+        to_centres = {name: values[places] for name, values in self.to_centres.items()}
+        return Placed(self.languages[places], to_centres, self.apart[places])
+
+
 class LanguageCentring:
     """
     Scores that do not favour the language of the question.
@@ -104,8 +120,27 @@ class LanguageCentring:
         return (float(question @ self._apart) - self._middle) / self._half if self._half > _TINY else 0.0
 
     def number(self, language: str) -> int:
-        """The number by which ``compare`` knows a language."""
+        """The number by which vectors are told their language."""
         return self._numbers[language]
+
+    def place(self, vectors: Vectors, languages: NDArray[np.intp]) -> Placed:
+        """What these vectors, (n, d), of the languages with these numbers, (n,), are to the centres."""
+        dots = vectors @ np.stack([*self._centres.values(), *self._means]).T
+        to_mean = dots[np.arange(len(vectors)), len(self._centres) + languages]
+        apart = np.sqrt(np.maximum(1.0 - 2.0 * to_mean + self._squares[languages], _TINY))
+        to_centres = {name: np.ascontiguousarray(dots[:, number]) for number, name in enumerate(self._centres)}
+        return Placed(languages, to_centres, apart)
+
+    def score(self, cosines: Vectors, placed: Placed, question: Vectors, language: str) -> Vectors:
+        """The scores, (n,) float32, of vectors whose cosines with a question in this language are known."""
+        centre = self._centres[language]
+        level, offset = self._means @ centre, self._means @ question
+        length = np.float32(max(float(np.linalg.norm(question - centre)), _TINY))
+        centred = cosines - placed.to_centres[language]
+        centred += (level - offset)[placed.languages]
+        centred /= placed.apart * length
+        centred += np.float32(COSINE_WEIGHT) * (cosines - level[placed.languages])
+        return centred
 
     def compare(
         self, vectors: Vectors, languages: NDArray[np.intp], question: Vectors, language: str
@@ -115,17 +150,8 @@ class LanguageCentring:
 
         ``languages`` holds the number of each vector's language, ``language`` is the question's.
         """
-        centre = self._centres[language]
-        # one product reads the vectors once
-        dots = vectors @ np.stack([question, centre, *self._means]).T
-        cosines, to_centre = dots[:, 0], dots[:, 1]
-        to_mean = dots[np.arange(len(vectors)), 2 + languages]
-        level, offset = self._means @ centre, self._means @ question
-        apart = np.sqrt(np.maximum(1.0 - 2.0 * to_mean + self._squares[languages], _TINY))
-        length = max(float(np.linalg.norm(question - centre)), _TINY)
-        centred = (cosines - to_centre - offset[languages] + level[languages]) / (apart * np.float32(length))
-        scores: Vectors = centred + np.float32(COSINE_WEIGHT) * (cosines - level[languages])
-        return cosines, scores
+        cosines = vectors @ question
+        return cosines, self.score(cosines, self.place(vectors, languages), question, language)
 
 
 def _mean(rows: Vectors, prior: Vectors) -> Vectors:

@@ -16,15 +16,15 @@ from rag.lexical import Coverage
 from rag.opening import OpenIndex
 from rag.records import Hit, Passage, Retrieval, ScoredSentence
 
-POOL_CARDS = 32
-"""Cards that each ranking nominates; their sentences are compared with the question."""
+POOL_CARDS, WORD_CARDS = 32, 8
+"""Cards that the vectors nominate, and those that the words do; their sentences are compared with the question."""
 SAME_LANGUAGE = 0.05
 """What a card in the question's language is ahead: of two that answer alike, that is the one to read."""
 LEAD_WEIGHT, SHARE_WEIGHT = 0.25, 0.05
 """Of a card's two best scores and of its coverage beside its cosine, in what the gate reads."""
 WORD_WEIGHT = 0.25
 """Of one everyday word beside what the model sees of a question's language."""
-FUSIONS = ("coverage", "ranks", "dense")
+FUSIONS = ("dense", "ranks", "coverage")
 
 Vectors = NDArray[np.float32]
 
@@ -106,10 +106,8 @@ class _Compared:
 
 def _nominate(asked: _Asked, covered: Coverage, index: OpenIndex, *, count: int) -> list[Hit]:
     """The best cards by vector, then those that only their words have found."""
-    hits = index.rows.search(asked.vector, asked.language, asked.groups, count=count)
-    found = {hit.card.card_id for hit in hits}
-    others = [card_id for card_id, _ in covered.best(count) if card_id not in found]
-    return hits + index.rows.hits_of(others, asked.vector, asked.language, asked.groups)
+    also = [card_id for card_id, _ in covered.best(max(WORD_CARDS, count - POOL_CARDS))]
+    return index.rows.search(asked.vector, asked.language, asked.groups, count=count, also=also)
 
 
 def _compare(hits: Sequence[Hit], covered: Coverage, asked: _Asked, index: OpenIndex) -> _Compared:

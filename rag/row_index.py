@@ -55,7 +55,8 @@ class RowIndex:
         languages = [row.card.language for row in self._rows]
         public = [PUBLIC_GROUP in row.card.acl for row in self._rows]
         self.centring = LanguageCentring(self._matrix, languages, public, reference)
-        self._languages = np.array([self.centring.number(language) for language in languages], np.intp)
+        numbers = np.array([self.centring.number(language) for language in languages], np.intp)
+        self._placed = self.centring.place(self._matrix, numbers)
 
     def cards(self, groups: Collection[str]) -> list[Card]:
         """The cards that a caller may see, in order of id."""
@@ -69,53 +70,56 @@ class RowIndex:
         card = self._cards.get(card_id)
         return card if card and not set(groups).isdisjoint(card.acl) else None
 
-    def search(self, question: Vectors, language: str, groups: Collection[str], *, count: int) -> list[Hit]:
+    def search(
+        self,
+        question: Vectors,
+        language: str,
+        groups: Collection[str],
+        *,
+        count: int,
+        also: Collection[str] = (),
+    ) -> list[Hit]:
         """
         The best cards for a question vector, (d,) float32, unit length: each by its best chunk, at most ``count``.
 
-        Best score first, ties by row id.
+        Best score first, ties by row id; behind them the cards of ``also`` that were not among them, in their order.
+        Of those, too, what the caller may not see is not there.
         """
         numbers, cosines, scores = self._scored(question, language, groups)
-        hits: list[Hit] = []
         # the last digits depend on how many rows stood beside each other, and are no reason to rank
         rounded = np.round(scores, SCORE_DIGITS)
-        for position in _best_per_card(rounded, numbers, self._places[numbers], self._rows, count):
-            row = self._rows[numbers[position]]
-            cosine, score = float(cosines[position]), float(scores[position])
-            hits.append(Hit(row.card, row.chunk_index, row.start, row.end, cosine, score))
-        return hits
-
-    def hits_of(
-        self, card_ids: Collection[str], question: Vectors, language: str, groups: Collection[str]
-    ) -> list[Hit]:
-        """These cards, in their order, each by its best chunk; those that the caller may not see are not among them."""
-        hits: list[Hit] = []
-        for card_id in card_ids:
+        best = _best_per_card(rounded, numbers, self._places[numbers], self._rows, count)
+        found = {self._rows[numbers[position]].card.card_id for position in best}
+        for card_id in dict.fromkeys(also):
             held = self._rows_of.get(card_id)
-            if held is None or self.card(card_id, groups) is None:
-                continue
-            cosines, scores = self.centring.compare(self._matrix[held], self._languages[held], question, language)
-            # the first of the best, as rows stand in order of id
-            best = int(np.argmax(np.round(scores, SCORE_DIGITS)))
-            row = self._rows[held.start + best]
-            hits.append(Hit(row.card, row.chunk_index, row.start, row.end, float(cosines[best]), float(scores[best])))
-        return hits
+            if held and card_id not in found and self.card(card_id, groups):
+                # a card's rows stand side by side, in order of id; what is visible is in the order of the rows
+                first = int(np.searchsorted(numbers, held.start))
+                best.append(first + int(np.argmax(rounded[first : first + held.stop - held.start])))
+        return [
+            Hit(
+                (row := self._rows[numbers[position]]).card,
+                row.chunk_index,
+                row.start,
+                row.end,
+                float(cosines[position]),
+                float(scores[position]),
+            )
+            for position in best
+        ]
 
     def _scored(
         self, question: Vectors, language: str, groups: Collection[str]
     ) -> tuple[NDArray[np.intp], Vectors, Vectors]:
-        """Numbers, cosines and scores of the rows that the caller may see."""
+        """Numbers, cosines and scores of the rows that the caller may see, in the order of the rows."""
         wanted = frozenset(groups)
         visible = [slice(block.first, block.last) for block in self._blocks if not wanted.isdisjoint(block.acl)]
-        if not visible:
-            return np.empty(0, np.intp), np.empty(0, np.float32), np.empty(0, np.float32)
-        # contiguous blocks are scored where they stand; nothing is copied, and nothing hidden is touched
-        compared = [
-            self.centring.compare(self._matrix[rows], self._languages[rows], question, language) for rows in visible
-        ]
-        numbers = [np.arange(rows.start, rows.stop) for rows in visible]
-        cosines, scores = zip(*compared, strict=True)
-        return np.concatenate(numbers), np.concatenate(cosines), np.concatenate(scores)
+        numbers = np.concatenate([np.empty(0, np.intp), *(np.arange(rows.start, rows.stop) for rows in visible)])
+        # contiguous blocks are compared where they stand; nothing is copied, and nothing hidden is touched
+        compared = [self._matrix[rows] @ question for rows in visible]
+        cosines = np.concatenate([np.empty(0, np.float32), *compared])
+        placed = self._placed if len(numbers) == len(self._rows) else self._placed.at(numbers)
+        return numbers, cosines, self.centring.score(cosines, placed, question, language)
 
 
 def _blocks(rows: Sequence[Row]) -> list[_Block]:

@@ -214,16 +214,41 @@ def test_ties_within_a_card_go_to_its_first_chunk() -> None:
 
 
 @pytest.mark.parametrize("groups", CALLERS, ids=lambda groups: "+".join(sorted(groups)))
-def test_named_cards_are_scored_as_in_a_search(groups: set[str]) -> None:
-    """Cards asked for by id have the chunk, cosine and score that a search gives them; hidden and unknown ones none."""
+def test_named_cards_come_behind_the_best(groups: set[str]) -> None:
+    """Cards named beside a search have the scores that a search gives them, once; hidden and unknown ones have none."""
     rows, vectors = a_box(3)
     index = open_rows(rows, vectors)
     question = hashed_vectors(["pregunta"], 16)[0]
-    searched = {hit.card.card_id: hit for hit in index.search(question, "es", groups, count=99)}
-    every = [f"c{number:02d}" for number in range(29, -1, -1)]
-    named = index.hits_of([*every, "no-hay"], question, "es", groups)
-    assert ids(named) == [card_id for card_id in every if card_id in searched]
-    for hit in named:
-        other = searched[hit.card.card_id]
-        assert (hit.chunk_index, hit.start, hit.end) == (other.chunk_index, other.start, other.end)
-        assert (hit.cosine, hit.score) == pytest.approx((other.cosine, other.score), abs=1e-5)
+    every = index.search(question, "es", groups, count=99)
+    named = [f"c{number:02d}" for number in range(29, -1, -1)]
+    hits = index.search(question, "es", groups, count=3, also=[*named, "no-hay", *named])
+    assert hits[:3] == every[:3]
+    behind = [card_id for card_id in named if card_id in ids(every)[3:]]
+    assert ids(hits[3:]) == behind
+    assert {hit.card.card_id: hit for hit in hits} == {hit.card.card_id: hit for hit in every}
+
+
+def test_a_narrow_access_rule_is_searched_exactly() -> None:
+    """Where a caller may see 100 of 20,000 rows, the hits are those of scoring these 100 one by one."""
+    dimension, random = 32, np.random.default_rng(5)
+    cards = [
+        make_card(f"c{number:05d}", "x" * 9, acl=("few",) if number % 200 == 7 else ("many",))
+        for number in range(5_000)
+    ]
+    rows = [make_row(card, chunk, start=chunk, end=chunk + 1) for card in cards for chunk in range(4)]
+    vectors = random.normal(size=(len(rows), dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index = open_rows(rows, vectors)
+    few = [number for number, row in enumerate(rows) if row.card.acl == ("few",)]
+    assert len(few) == len(rows) // 200
+    centring = LanguageCentring(vectors, ["es"] * len(rows), [False] * len(rows), a_reference(dimension))
+    languages = np.full(len(few), centring.number("es"))
+    for question in hashed_vectors(["una", "dos", "tres"], dimension):
+        cosines, scores = centring.compare(vectors[few], languages, question, "es")
+        best: dict[str, tuple[float, float]] = {}
+        for place in np.argsort(-scores, kind="stable"):
+            best.setdefault(rows[few[place]].card.card_id, (float(cosines[place]), float(scores[place])))
+        hits = index.search(question, "es", {"few"}, count=10)
+        assert ids(hits) == list(best)[:10]
+        for hit in hits:
+            assert (hit.cosine, hit.score) == pytest.approx(best[hit.card.card_id], abs=1e-5)
