@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +19,14 @@ from numpy.typing import NDArray
 from rag.builds import CURRENT_FILE, HISTORY_FILE, LOCK_FILE, build_in_use, current_build
 from rag.cached_embedding import CachedEmbedder
 from rag.embedding import load_embedder
-from rag.errors import IndexMissing, RagError
+from rag.errors import IndexMissing, IndexUnusable, RagError
 from rag.indexing import CONTEXTS_FILE, VECTORS_FILE
 from rag.manifest import CHROMA_DIR, Manifest, check_files, read_manifest
 from rag.opening import assemble
 from rag.records import Row
 from rag.reference import reference_questions
 from rag.settings import PREFIX
-from rag.store import read_rows
+from rag.store import read_rows_here
 from rag.vector_cache import VectorCache
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -174,16 +176,34 @@ def write_reference_vectors(path: Path) -> None:
                 work.embed_query(question)
 
 
+def rows_of(build_dir: Path) -> tuple[list[Row], NDArray[np.float32]]:
+    """
+    The rows of a build with their vectors, (n, d) float32.
+
+    A copy is opened in this process, which imports Chroma once, where a child for each reading would do so anew.
+
+    Raises:
+        IndexUnusable: they cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as work, warnings.catch_warnings():
+        # Chroma says this of its own doing whenever a collection without an embedding function is opened
+        warnings.filterwarnings("ignore", "legacy embedding function config", DeprecationWarning)
+        try:
+            return read_rows_here(shutil.copytree(build_dir / CHROMA_DIR, Path(work) / "chroma"))
+        except Exception as error:  # chromadb raises errors of many kinds
+            raise IndexUnusable(build_dir, f"its rows cannot be read: {error}") from error
+
+
 def read_dump(build_dir: Path) -> Dump:
     """
-    Open a build as a server does, from its files to the last row, and give what is in it.
+    Open a build, from its files to the last row, and give what is in it.
 
     Raises:
         IndexMissing, IndexUnusable: it is not whole; says what.
     """
     manifest = read_manifest(build_dir)
     check_files(build_dir, manifest)
-    rows, vectors = read_rows(build_dir / CHROMA_DIR)
+    rows, vectors = rows_of(build_dir)
     assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate["thresholds"])
     return Dump(manifest, rows, vectors)
 

@@ -18,7 +18,6 @@ from benchmarks.boxes import (
     dump_in_use,
     problems_with,
     problems_with_result,
-    write_reference_vectors,
 )
 from benchmarks.shim import Fault, Operation, Shim
 from tests.fake_llm import FakeLlm
@@ -93,8 +92,10 @@ class Outcome:
 class Proof:
     """The scenarios, made in a folder, with a language model of their own for the contexts."""
 
-    def __init__(self, folder: Path, library: Path, llm: FakeLlm) -> None:
+    def __init__(self, folder: Path, library: Path, llm: FakeLlm, *, vectors: Path) -> None:
+        """Each box begins with the cache ``vectors``, such as ``write_reference_vectors`` makes."""
         self._folder = folder
+        self._vectors = vectors
         self._shim = Shim(library, folder / "shim")
         self._environment = {
             "FICHERO_CONTEXT": "llm",
@@ -104,7 +105,6 @@ class Proof:
             "FICHERO_CONTEXT_COVERAGE": "0",
         }
         self._count = 0
-        write_reference_vectors(folder / "vectors.sqlite")
 
     def full(self) -> Scenario:
         """No index before it."""
@@ -150,7 +150,7 @@ class Proof:
     def _box(self, name: str, cards: Cards) -> Box:
         box = Box(self._folder / name)
         box.write(cards)
-        box.take_vectors(self._folder / "vectors.sqlite")
+        box.take_vectors(self._vectors)
         return box
 
     def _used(self, name: str, before: Cards, after: Cards) -> Box:
@@ -170,7 +170,7 @@ class Proof:
         if box.current:
             before, after = dump_in_use(box), box.copy_to(self._folder / f"{name}-clean")
             shutil.rmtree(after.index_dir)
-            after.take_vectors(self._folder / "vectors.sqlite")
+            after.take_vectors(self._vectors)
             check_good(after.build(self._environment))
         operations = self._shim.operations(ended.process)
         return Scenario(name, box, before, dump_in_use(after), operations, operations)

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.boxes import write_reference_vectors
 from benchmarks.failing import HARMLESS, Outcome, Proof, Scenario, harmless
 from benchmarks.machine import describe_machine
 from benchmarks.shim import Fault, Operation, compile_shim, fault_at
@@ -37,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         library = compile_shim(Path(work))
         if library is None:
             raise SystemExit("There is no C compiler; install the packages gcc and libc6-dev.")
-        proof = Proof(Path(work), library, llm)
+        vectors = Path(work) / "vectors.sqlite"
+        write_reference_vectors(vectors)
+        proof = Proof(Path(work), library, llm, vectors=vectors)
         outcomes = list(_run_all(proof, options, end))
     return _summarise(outcomes)
 

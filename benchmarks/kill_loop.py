@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks.boxes import write_reference_vectors
 from benchmarks.killing import ANYWHERE, PHASES, Aim, KillLoop, Scenario, Witness
 from benchmarks.machine import describe_machine
 from tests.fake_llm import FakeLlm
@@ -35,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     witness = Witness()
     print(describe_machine())
     with tempfile.TemporaryDirectory(prefix="fichero-kills-") as work, FakeLlm(witness) as llm:
-        loop = KillLoop(Path(work), llm, witness)
+        vectors = Path(work) / "vectors.sqlite"
+        write_reference_vectors(vectors)
+        loop = KillLoop(Path(work), llm, witness, vectors=vectors)
         scenarios = list(loop.scenarios())
         for scenario in scenarios:
             phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in scenario.seconds.items())

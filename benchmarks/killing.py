@@ -26,7 +26,6 @@ from benchmarks.boxes import (
     ended,
     problems_in_use,
     problems_with_result,
-    write_reference_vectors,
 )
 from rag.indexing import CONTEXTS_FILE, VECTORS_FILE
 from rag.manifest import OUTCOMES_FILE
@@ -38,7 +37,7 @@ ANYWHERE = "anywhere"
 PHASES = ("starting", "contexts", "embedding", "writing", "verifying", "publishing")
 CARD_COUNT = 5
 _WAIT_SECONDS = (0.05, 0.5)
-_POLL_SECONDS = 0.002
+_POLL_SECONDS = 0.005
 _SETTLE_SECONDS = 0.1
 _ORPHANS_SECONDS = 60.0
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
@@ -99,8 +98,10 @@ class Trial:
 class KillLoop:
     """Boxes in a folder, and the model that their builders ask."""
 
-    def __init__(self, folder: Path, llm: FakeLlm, witness: Witness) -> None:
+    def __init__(self, folder: Path, llm: FakeLlm, witness: Witness, *, vectors: Path) -> None:
+        """Each box begins with the cache ``vectors``, such as ``write_reference_vectors`` makes."""
         self._folder = folder
+        self._vectors = vectors
         self._witness = witness
         self._environment = {
             "FICHERO_CONTEXT": "llm",
@@ -115,7 +116,6 @@ class KillLoop:
     def scenarios(self, names: Sequence[str] = ()) -> Iterator[Scenario]:
         """Each with its clean build, made in a fresh folder; all of them, or those named."""
         states = _states()
-        write_reference_vectors(self._folder / "vectors.sqlite")
         used, seconds = self._clean("before", states["new"])
         before = dump_in_use(used)
         for name in names or states:
@@ -163,7 +163,7 @@ class KillLoop:
     def _fresh(self, name: str, cards: Cards) -> Box:
         box = Box(self._folder / name)
         box.write(cards)
-        box.take_vectors(self._folder / "vectors.sqlite")
+        box.take_vectors(self._vectors)
         return box
 
     def _clean(self, name: str, cards: Cards) -> tuple[Box, dict[str, float]]:

@@ -13,22 +13,22 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
-from rag.builds import CURRENT_FILE
-from rag.cached_embedding import CachedEmbedder
+from benchmarks.boxes import rows_of, write_reference_vectors
+from rag.builds import CURRENT_FILE, current_build
 from rag.cards import read_cards
 from rag.cases import Golden, read_golden_dir
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, GRAPH_FILE, TOKENIZER_FILE, Embedder, load_embedder
 from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
-from rag.opening import OpenIndex, open_index
-from rag.reference import reference_questions
+from rag.manifest import check_files, read_manifest
+from rag.opening import OpenIndex, assemble, open_index
 from rag.settings import PREFIX
-from rag.vector_cache import VectorCache
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL_DIR = ROOT / "model"
@@ -50,21 +50,25 @@ def warm_up(index_dir: Path) -> None:
     cache_file = index_dir / VECTORS_FILE
     if not cache_file.exists():
         cache_file.parent.mkdir(parents=True, exist_ok=True)
-        cache_file.write_bytes(_warm_cache())
+        cache_file.write_bytes(warm_cache())
 
 
 @functools.cache
-def _warm_cache() -> bytes:
-    embedder = load_embedder(MODEL_DIR)
+def warm_cache() -> bytes:
+    """A cache of vectors that knows the reference questions, embedded once in a process."""
     with tempfile.TemporaryDirectory() as work:
         path = Path(work) / "vectors.sqlite"
-        with VectorCache(path, model_fingerprint=embedder.description.fingerprint) as cache:
-            known = CachedEmbedder(embedder, cache)
-            for texts in reference_questions().values():
-                known.passages(texts)
-                for text in texts:
-                    known.embed_query(text)
+        write_reference_vectors(path)
         return path.read_bytes()
+
+
+def open_here(index_dir: Path) -> OpenIndex:
+    """The build in use, checked and opened as a service does, but for the child that reads the rows."""
+    build_dir = current_build(index_dir)
+    manifest = read_manifest(build_dir)
+    check_files(build_dir, manifest)
+    rows, vectors = rows_of(build_dir)
+    return assemble(build_dir, manifest.build_id, rows, vectors, thresholds=manifest.gate["thresholds"])
 
 
 @pytest.fixture(scope="session")
@@ -84,18 +88,45 @@ def model_dir(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def sample_index_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of the example cards, built once for the whole run; not to be changed."""
-    base = tmp_path_factory.getbasetemp()
-    # processes that run tests side by side share it
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    index_dir = folder / "sample-index"
-    with (folder / "sample-index.lock").open("w") as lock:
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """While one process makes something at this path, others that need it wait."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def built_once(cards_dir: Path, index_dir: Path, golden: Golden | None = None) -> Path:
+    """An index of a folder that whoever comes first builds; not to be changed."""
+    with locked(index_dir):
         if not (index_dir / CURRENT_FILE).exists():
-            build_quietly(ROOT / "cards", index_dir, golden=read_golden_dir(ROOT / "tests" / "golden"))
+            build_quietly(cards_dir, index_dir, golden=golden)
     return index_dir
+
+
+@pytest.fixture(scope="session")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for what is made once in a run; processes that run tests side by side share it."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def sample_index_dir(run_dir: Path) -> Path:
+    """An index of the example cards, built once for the whole run; not to be changed."""
+    return built_once(ROOT / "cards", run_dir / "sample-index", read_golden_dir(ROOT / "tests" / "golden"))
+
+
+@pytest.fixture(scope="session")
+def hostile_index_dir(run_dir: Path) -> Path:
+    """An index of O18, a card full of markup, built once for the whole run; not to be changed."""
+    return built_once(CASES_DIR / "O18_xss" / "cards", run_dir / "hostile-index")
+
+
+@pytest.fixture(scope="session")
+def textless_index_dir(run_dir: Path) -> Path:
+    """An index of O06, cards without text, built once for the whole run; not to be changed."""
+    return built_once(CASES_DIR / "O06_empty" / "cards", run_dir / "textless-index")
 
 
 @pytest.fixture(scope="session")
@@ -127,7 +158,7 @@ def client(server: Server) -> Iterator[httpx.Client]:
         yield caller
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a Python file or module of the project, as a user would."""
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
 from benchmarks.killing import ANYWHERE, Aim, KillLoop, Scenario, Witness
+from tests.conftest import warm_cache
 from tests.fake_llm import FakeLlm
-
-SEED = 1
 
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillLoop]:
     """Where builders are killed."""
-    witness = Witness()
+    folder, witness = tmp_path_factory.mktemp("kills"), Witness()
+    vectors = folder / "vectors.sqlite"
+    vectors.write_bytes(warm_cache())
     with FakeLlm(witness) as llm:
-        yield KillLoop(tmp_path_factory.mktemp("kills"), llm, witness)
+        yield KillLoop(folder, llm, witness, vectors=vectors)
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +28,22 @@ def scenarios(loop: KillLoop) -> Mapping[str, Scenario]:
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [("new", "contexts", "embedding"), ("edited", "writing", "verifying"), ("edited", ANYWHERE, "publishing")],
-    ids=["first build", "before it is verified", "anywhere"],
+    ("name", "aims"),
+    [
+        ("new", [("contexts", 0.5), ("embedding", 0.3), (ANYWHERE, 0.5)]),
+        ("edited", [("writing", 0.5), ("verifying", 0.3), ("publishing", 0.0)]),
+    ],
+    ids=["first build", "after an edit"],
 )
-def test_killed_twice_and_none_the_worse(
-    name: str, first: str, second: str, loop: KillLoop, scenarios: Mapping[str, Scenario]
+def test_killed_three_times_and_none_the_worse(
+    name: str, aims: Sequence[tuple[str, float]], loop: KillLoop, scenarios: Mapping[str, Scenario]
 ) -> None:
     """
-    Killed alone and with its children, the builder leaves the index in use whole and its answers kept, and a third run
+    Killed alone and with its children, the builder leaves the index in use whole and its answers kept, and a last run
     ends as a clean build does.
     """
-    chance = random.Random(SEED)
-    planned = [Aim(first, chance.random(), with_children=False), Aim(second, chance.random(), with_children=True)]
+    planned = [Aim(phase, share, with_children=number % 2 == 1) for number, (phase, share) in enumerate(aims)]
     trial = loop.run(scenarios[name], planned, reopen=False)
     assert trial.problems == []
-    assert trial.phases
+    # on a busy machine the builder may be quicker than the last aim
+    assert len(trial.phases) >= 2

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.failing import Proof, Scenario
 from benchmarks.file_faults import spread
 from benchmarks.shim import Fault, compile_shim
+from tests.conftest import warm_cache
 from tests.fake_llm import FakeLlm
 
 REMEDY = "there is no C compiler on the path; install the packages gcc and libc6-dev (apt-get install -y gcc libc6-dev)"
@@ -32,8 +33,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def proof(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proof]:
     """Where builds are broken."""
+    folder = tmp_path_factory.mktemp("broken")
+    vectors = folder / "vectors.sqlite"
+    vectors.write_bytes(warm_cache())
     with FakeLlm() as llm:
-        yield Proof(tmp_path_factory.mktemp("broken"), library, llm)
+        yield Proof(folder, library, llm, vectors=vectors)
 
 
 @pytest.fixture(scope="module")
