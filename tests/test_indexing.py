@@ -9,13 +9,14 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from benchmarks.boxes import rows_of
 from rag.answering import answer_question
 from rag.builds import BuildRunning, builder_lock, current_build
 from rag.cards import PARSER_VERSION, read_cards
@@ -23,19 +24,29 @@ from rag.chunking import CHUNKER_VERSION
 from rag.embedding import Embedder
 from rag.errors import CardsInvalid, ModelUnusable, SettingsInvalid
 from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport, usable_cards
-from rag.manifest import CHROMA_DIR, INDEX_FORMAT, Manifest, check_files, file_hashes, read_manifest
-from rag.opening import OpenIndex, open_index
+from rag.manifest import INDEX_FORMAT, Manifest, file_hashes, read_manifest
+from rag.opening import OpenIndex
 from rag.records import Answer, Row
 from rag.retrieval import retrieve
 from rag.sentences import split_sentences
-from rag.store import read_rows
-from tests.conftest import CASES_DIR, DEFAULT_BUILD, MODEL_DIR, ROOT, build_quietly, clean_environment, running
+from tests.conftest import (
+    CASES_DIR,
+    DEFAULT_BUILD,
+    MODEL_DIR,
+    ROOT,
+    build_quietly,
+    clean_environment,
+    open_here,
+    running,
+)
 
 PUBLIC = frozenset({"public"})
 CARDS: Mapping[str, str] = {
     "agua": "---\ntitle: Agua\n---\n\nBeba un vaso de agua con cada comprimido. Un sorbo no basta.\n",
     "luz": "---\ntitle: Luz\n---\n\nGuarde el frasco lejos de la luz. El cartón original lo protege.\n",
     "llave": "---\ntitle: Llave\nacl: [staff]\n---\n\nLa llave del armario cuelga detrás de la puerta.\n",
+    "sobre": "---\ntitle: Sobre\n---\n\nTire el sobre rasgado al contenedor gris.\n",
+    "taza": "---\ntitle: Taza\n---\n\nMida el jarabe con la taza graduada.\n",
     "vacia": "---\ntitle: Vacía\n---\n",
 }
 
@@ -54,15 +65,23 @@ class Box:
         return build_quietly(self.cards_dir, self.index_dir, options)
 
     def rows(self) -> list[Row]:
-        return read_rows(current_build(self.index_dir) / CHROMA_DIR)[0]
+        return rows_of(current_build(self.index_dir))[0]
 
     def manifest(self) -> Manifest:
         return read_manifest(current_build(self.index_dir))
 
 
+def copy_of(box: Box, folder: Path) -> Box:
+    """Another box below a folder, with the same cards, index and cache."""
+    copy = Box(folder / "cards", folder / "index")
+    shutil.copytree(box.cards_dir, copy.cards_dir)
+    shutil.copytree(box.index_dir, copy.index_dir)
+    return copy
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Box:
-    """A box of four cards with its first build; not to be changed."""
+    """A box of six cards with its first build; not to be changed."""
     folder = tmp_path_factory.mktemp("built")
     box = Box(folder / "cards", folder / "index")
     box.cards_dir.mkdir()
@@ -75,10 +94,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Box:
 @pytest.fixture
 def box(built: Box, tmp_path: Path) -> Box:
     """A copy of that box, with its index and cache, to change at will."""
-    copy = Box(tmp_path / "cards", tmp_path / "index")
-    shutil.copytree(built.cards_dir, copy.cards_dir)
-    shutil.copytree(built.index_dir, copy.index_dir)
-    return copy
+    return copy_of(built, tmp_path)
 
 
 @pytest.fixture
@@ -131,70 +147,110 @@ def test_nothing_changed_does_nothing(built: Box) -> None:
     assert {path: path.stat().st_mtime_ns for path in before.rglob("*")} == times
 
 
-def test_same_inputs_give_the_same_id_elsewhere(built: Box, empty_box: Box) -> None:
-    """The id of a build depends on cards, model and options, and on no path."""
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """A box whose cards, in files of other names, were built again over a build whose files had changed on disk."""
+
+    box: Box
+    report: BuildReport
+
+
+@pytest.fixture(scope="module")
+def remade(built: Box, tmp_path_factory: pytest.TempPathFactory) -> Remade:
+    """Made from a copy of the first box; not to be changed."""
+    box = copy_of(built, tmp_path_factory.mktemp("remade"))
     for name, text in CARDS.items():
-        empty_box.write(f"sub-{name}", text.replace("---\n", f"---\nid: {name}\n", 1))
-    report = empty_box.build()
-    assert report.manifest.build_id == built.manifest().build_id
-    assert report.embedded == 0
+        (box.cards_dir / f"{name}.md").unlink()
+        box.write(f"sub-{name}", text.replace("---\n", f"---\nid: {name}\n", 1))
+    (current_build(box.index_dir) / "sentences" / "vectors.npy").write_bytes(b"damaged")
+    return Remade(box, box.build())
 
 
-def test_one_changed_card_embeds_only_its_own_texts(box: Box) -> None:
-    """A changed sentence costs that sentence and its chunk; the rows of other cards stay as they were."""
+def test_same_inputs_give_the_same_id_elsewhere(built: Box, remade: Remade) -> None:
+    """The id of a build depends on cards, model and options, and on no path."""
+    assert remade.report.fresh
+    assert remade.report.manifest.build_id == built.manifest().build_id
+    assert remade.report.embedded == 0
+
+
+def test_a_damaged_build_is_made_again(remade: Remade) -> None:
+    """A build whose files have changed on disk does not count as done: it is built again, from the cache."""
+    report = remade.report
+    assert (report.fresh, report.embedded) == (True, 0)
+    assert open_here(remade.box.index_dir).build_id == report.manifest.build_id
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A box built again after a sentence, an access rule and a name changed, and a card went, with what it was."""
+
+    box: Box
+    before: Mapping[str, Row]
+    """By row id."""
+    first: str
+    """The build before."""
+    report: BuildReport
+    rows: Sequence[Row]
+    index: OpenIndex
+
+
+@pytest.fixture(scope="module")
+def edited(built: Box, tmp_path_factory: pytest.TempPathFactory) -> Edited:
+    """Made from a copy of the first box; not to be changed."""
+    box = copy_of(built, tmp_path_factory.mktemp("edited"))
     before = {row.row_id: row for row in box.rows()}
-    first = box.manifest().build_id
     box.write("agua", CARDS["agua"].replace("Un sorbo no basta.", "Dos sorbos no bastan."))
-    report = box.build()
-    assert report.embedded == 2
-    assert report.manifest.build_id != first
-    for row in box.rows():
-        assert (row == before[row.row_id]) == (row.card.card_id != "agua")
-    box.write("agua", CARDS["agua"])
-    back = box.build()
-    assert (back.manifest.build_id, back.embedded) == (first, 0)
-    assert current_build(box.index_dir).name == first
-
-
-def test_a_change_of_access_embeds_nothing(box: Box, embedder: Embedder) -> None:
-    """Changing only the groups of a card embeds no text, and the new groups hold at once."""
-    first = box.manifest().build_id
-    old = {row.card.card_id: row.acl_version for row in box.rows()}
     box.write("luz", CARDS["luz"].replace("title: Luz", "title: Luz\nacl: [staff]"))
-    report = box.build()
-    assert report.embedded == 0
-    assert report.manifest.build_id != first
-    index = open_index(box.index_dir, embedder.description)
-    assert index.rows.card("luz", PUBLIC) is None
-    assert index.rows.card("luz", {"staff"}) is not None
-    new = {row.card.card_id: row.acl_version for row in box.rows()}
-    assert [card_id for card_id in old if old[card_id] != new[card_id]] == ["luz"]
+    (box.cards_dir / "sobre.md").unlink()
+    (box.cards_dir / "taza.md").rename(box.cards_dir / "vaso.md")
+    first = box.manifest().build_id
+    return Edited(box, before, first, box.build(), box.rows(), open_here(box.index_dir))
 
 
-def test_a_deleted_card_leaves_nothing_behind(box: Box, embedder: Embedder) -> None:
+def test_one_changed_card_embeds_only_its_own_texts(edited: Edited, tmp_path: Path) -> None:
+    """A changed sentence costs that sentence and its chunk; the rows of cards left alone stay as they were."""
+    assert edited.report.embedded == 2
+    assert edited.report.manifest.build_id != edited.first
+    same = {row.card.card_id for row in edited.rows if row == edited.before.get(row.row_id)}
+    assert same == {"llave", "vacia"}
+    box = copy_of(edited.box, tmp_path)
+    for name, text in CARDS.items():
+        box.write(name, text)
+    (box.cards_dir / "vaso.md").unlink()
+    back = box.build()
+    assert (back.manifest.build_id, back.embedded) == (edited.first, 0)
+    assert current_build(box.index_dir).name == edited.first
+
+
+def test_a_change_of_access_embeds_nothing(edited: Edited) -> None:
+    """Changing the groups of a card embeds no text of it, and the new groups hold at once."""
+    assert edited.report.embedded == 2, "those of the changed sentence"
+    assert edited.index.rows.card("luz", PUBLIC) is None
+    assert edited.index.rows.card("luz", {"staff"}) is not None
+    old = {row.card.card_id: row.acl_version for row in edited.before.values()}
+    new = {row.card.card_id: row.acl_version for row in edited.rows}
+    assert [card_id for card_id in old if card_id in new and old[card_id] != new[card_id]] == ["luz"]
+
+
+def test_a_deleted_card_leaves_nothing_behind(edited: Edited, embedder: Embedder) -> None:
     """After the build without it, a deleted card is in no row, no file, no list and no result."""
-    (box.cards_dir / "agua.md").unlink()
-    assert box.build().embedded == 0
-    assert {row.card.card_id for row in box.rows()} == set(CARDS) - {"agua"}
-    assert "agua" not in box.manifest().card_hashes
-    assert holds(current_build(box.index_dir), "comprimido") == []
-    index = open_index(box.index_dir, embedder.description)
-    assert [card.card_id for card in index.rows.cards(PUBLIC)] == ["luz", "vacia"]
+    assert {row.card.card_id for row in edited.rows} == {"agua", "luz", "llave", "vaso", "vacia"}
+    assert "sobre" not in edited.report.manifest.card_hashes
+    assert holds(current_build(edited.box.index_dir), "rasgado") == []
+    assert [card.card_id for card in edited.index.rows.cards(PUBLIC)] == ["agua", "vacia", "vaso"]
     found = retrieve(
-        "¿Cuánta agua bebo con el comprimido?", PUBLIC, index=index, embedder=embedder, top_k=10, threshold=-1.0
+        "¿Adónde va el sobre rasgado?", PUBLIC, index=edited.index, embedder=embedder, top_k=10, threshold=-1.0
     )
-    assert [passage.card.card_id for passage in found.passages] == ["luz"]
+    assert {passage.card.card_id for passage in found.passages} == {"agua", "vaso"}
 
 
-def test_a_renamed_card_is_known_by_its_new_id_alone(box: Box, embedder: Embedder) -> None:
+def test_a_renamed_card_is_known_by_its_new_id_alone(edited: Edited, embedder: Embedder) -> None:
     """Renaming a file moves its rows to the new id without embedding anything."""
-    (box.cards_dir / "agua.md").rename(box.cards_dir / "vaso.md")
-    assert box.build().embedded == 0
-    assert {row.card.card_id for row in box.rows()} == {"vaso", "luz", "llave", "vacia"}
-    index = open_index(box.index_dir, embedder.description)
-    answer = ask("¿Cuánta agua bebo con el comprimido?", index, embedder, min_similarity=0.0)
+    assert edited.report.embedded == 2, "those of the changed sentence"
+    assert {"vaso", "taza"} & {row.card.card_id for row in edited.rows} == {"vaso"}
+    answer = ask("¿Con qué mido el jarabe?", edited.index, embedder, min_similarity=0.0)
     assert "vaso" in {citation.card_id for citation in answer.citations}
-    assert "agua" not in {citation.card_id for citation in answer.citations}
+    assert "taza" not in {citation.card_id for citation in answer.citations}
 
 
 def test_o10_a_card_that_shrinks_and_moves(empty_box: Box, embedder: Embedder) -> None:
@@ -209,7 +265,7 @@ def test_o10_a_card_that_shrinks_and_moves(empty_box: Box, embedder: Embedder) -
         text = "\n".join(row.text_indexed + row.card.text for row in empty_box.rows())
         assert ("plateada" in text) == (version == "cards_v1")
         assert ("dorada" in text) == (version != "cards_v1")
-        index = open_index(empty_box.index_dir, embedder.description)
+        index = open_here(empty_box.index_dir)
         answer = ask(question, index, embedder, min_similarity=0.0)
         assert {cited.card_id for cited in answer.citations} == {
             "card-traslado" if version == "cards_v3" else "card-mudanza"
@@ -225,13 +281,29 @@ def test_o10_a_card_that_shrinks_and_moves(empty_box: Box, embedder: Embedder) -
         assert "plateada" not in found.json()["answer"]
 
 
+class Stopped(Exception):
+    """Ends a build."""
+
+
 def test_every_option_changes_the_id(box: Box) -> None:
-    """Chunk length, overlap and context strategy each give a build of its own."""
-    changes: tuple[dict[str, int | str], ...] = ({"chunk_chars": 300}, {"overlap_chars": 40}, {"context": "none"})
-    ids = {box.manifest().build_id}
-    for change in changes:
-        ids.add(box.build(replace(DEFAULT_BUILD, **change)).manifest.build_id)  # type: ignore[arg-type]
-    assert len(ids) == 4
+    """Chunk length, overlap and context strategy each begin a build of their own; stopped, it leaves nothing."""
+    begun = {box.manifest().build_id}
+    before = sorted(box.index_dir.iterdir())
+
+    def stop(*_: object) -> None:
+        [draft] = box.index_dir.glob(".draft-*")
+        begun.add(draft.name.split("-")[1])
+        raise Stopped
+
+    for options in (
+        replace(DEFAULT_BUILD, chunk_chars=300),
+        replace(DEFAULT_BUILD, overlap_chars=40),
+        replace(DEFAULT_BUILD, context="none"),
+    ):
+        with pytest.raises(Stopped):
+            Builder(box.index_dir, MODEL_DIR, options, progress=stop).build(read_cards(box.cards_dir).cards)
+    assert len(begun) == 4
+    assert sorted(box.index_dir.iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -264,9 +336,10 @@ def test_of_two_builders_the_second_says_so(box: Box) -> None:
     assert builds_in(box.index_dir) == {before.name}
 
 
-def test_a_build_that_breaks_leaves_the_index_in_use(box: Box, tmp_path: Path, embedder: Embedder) -> None:
+def test_a_build_that_breaks_leaves_the_index_in_use(box: Box, tmp_path: Path) -> None:
     """A build that stops half-way leaves CURRENT and the build in use as they were."""
     before = current_build(box.index_dir)
+    files = file_hashes(before)
     model_dir = tmp_path / "model"
     model_dir.mkdir()
     for path in MODEL_DIR.iterdir():
@@ -281,11 +354,11 @@ def test_a_build_that_breaks_leaves_the_index_in_use(box: Box, tmp_path: Path, e
     with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the store says of two rows with one id
         Builder(box.index_dir, MODEL_DIR, DEFAULT_BUILD).build(twice)
     assert current_build(box.index_dir) == before
-    check_files(before, read_manifest(before))
-    assert open_index(box.index_dir, embedder.description).build_id == before.name
+    assert file_hashes(before) == files
+    assert open_here(box.index_dir).build_id == before.name
 
 
-def test_a_killed_builder_loses_nothing(box: Box, embedder: Embedder) -> None:
+def test_a_killed_builder_loses_nothing(box: Box) -> None:
     """A builder killed while embedding leaves the index in use whole, and the next one pays only for the rest."""
     before = current_build(box.index_dir)
     for path in sorted((ROOT / "cards" / "es").glob("a*.md")):
@@ -301,7 +374,7 @@ def test_a_killed_builder_loses_nothing(box: Box, embedder: Embedder) -> None:
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert current_build(box.index_dir) == before
-    assert open_index(box.index_dir, embedder.description).build_id == before.name
+    assert open_here(box.index_dir).build_id == before.name
     paid = cached(cache)
     report = box.build()
     assert kept < paid < cached(cache)
@@ -314,15 +387,6 @@ def cached(path: Path) -> int:
         count: int = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
     connection.close()
     return count
-
-
-def test_a_damaged_build_is_made_again(box: Box, embedder: Embedder) -> None:
-    """A build whose files have changed on disk does not count as done: it is built again, from the cache."""
-    build = current_build(box.index_dir)
-    (build / "sentences" / "vectors.npy").write_bytes(b"damaged")
-    report = box.build()
-    assert (report.fresh, report.embedded, report.manifest.build_id) == (True, 0, build.name)
-    assert open_index(box.index_dir, embedder.description).build_id == build.name
 
 
 def test_equal_texts_are_embedded_once(empty_box: Box) -> None:
@@ -352,21 +416,19 @@ def test_manifest_says_what_shaped_the_build(built: Box, embedder: Embedder) -> 
     assert sum(count for count, _ in manifest.card_rows.values()) == len(rows)
     assert manifest.model["files"] == model.files
     assert (manifest.contexts, manifest.evaluation) == (None, {})
-    assert manifest.counts == {"cards": 4, "rows": len(rows), "sentences": 5}
+    assert manifest.counts == {"cards": 6, "rows": len(rows), "sentences": 7}
     assert manifest.gate["basis"] == "unrelated questions"
     assert all(0.5 < manifest.gate["thresholds"][language] < 1.5 for language in ("es", "en"))
     assert manifest.files == file_hashes(build)
     assert json.loads((build / "manifest.json").read_text("utf-8"))["chromadb_version"] == manifest.chromadb_version
 
 
-def test_o06_cards_without_text_build_and_refuse(empty_box: Box, embedder: Embedder) -> None:
+def test_o06_cards_without_text_build_and_refuse(textless_index_dir: Path, embedder: Embedder) -> None:
     """O06: an index of nothing but empty cards builds, opens, lists them all and refuses the question."""
-    case = CASES_DIR / "O06_empty"
-    shutil.copytree(case / "cards", empty_box.cards_dir, dirs_exist_ok=True)
-    assert empty_box.build().manifest.counts["cards"] == 4
-    index = open_index(empty_box.index_dir, embedder.description)
+    assert read_manifest(current_build(textless_index_dir)).counts["cards"] == 4
+    index = open_here(textless_index_dir)
     assert len(index.rows.cards(PUBLIC)) == 4
-    answer = ask((case / "question.txt").read_text("utf-8"), index, embedder)
+    answer = ask((CASES_DIR / "O06_empty" / "question.txt").read_text("utf-8"), index, embedder)
     assert answer.refusal is not None
     assert answer.citations == ()
 
@@ -374,7 +436,7 @@ def test_o06_cards_without_text_build_and_refuse(empty_box: Box, embedder: Embed
 @pytest.mark.parametrize("question", ["Vacía", "¿Qué dice la ficha vacía?"])
 def test_a_card_without_text_is_listed_but_never_cited(built: Box, embedder: Embedder, question: str) -> None:
     """A card without text is in the list and can be opened, and no question retrieves or cites it."""
-    index = open_index(built.index_dir, embedder.description)
+    index = open_here(built.index_dir)
     card = index.rows.card("vacia", PUBLIC)
     assert card is not None
     assert card.text == ""
