@@ -21,13 +21,15 @@ from starlette.types import ASGIApp, Message, Scope
 
 from rag.builds import current_build
 from rag.embedding import Embedder
-from tests.conftest import build_quietly
+from tests.conftest import build_quietly, locked
 
 PUBLIC = frozenset({"public"})
 NEVER_THERE = "ficha-que-no-hubo"
 """The id of no card."""
 WRONG = "a wrong token"
 NO_TOKEN = "no token"
+NAMES = "names.txt"
+"""Names the builds of a box, when they are whole."""
 VARYING = ("request_id", "timings_ms", "index_version")
 """What may differ between answers that are alike."""
 
@@ -143,22 +145,28 @@ class Remembering:
 
 @cache
 def secret_box(work: Path) -> Box:
-    """The box, made once in a run, in a folder for everyone to name alike."""
+    """The box, made in a folder by whoever comes first."""
+    with locked(work):
+        if not (work / NAMES).exists():
+            _build_box(work)
+    whole, reduced = (work / NAMES).read_text("utf-8").split()
+    return Box(_read_secrets(work / "cards"), work / "builds", whole, reduced)
+
+
+def _build_box(work: Path) -> None:
     work.mkdir()
     _write_cards(work / "cards")
-    secrets = _read_secrets(work / "cards")
-    hidden = [secret for secret in secrets if not secret.seen_by(NO_TOKEN)]
+    shutil.copytree(work / "cards", work / "public")
+    for secret in _read_secrets(work / "cards"):
+        if not secret.seen_by(NO_TOKEN):
+            (work / "public" / f"{secret.card_id}.md").unlink()
     names: list[str] = []
-    (work / "builds").mkdir()
-    for left_out in ([], hidden):
-        for secret in left_out:
-            (work / "cards" / f"{secret.card_id}.md").unlink()
-        build_quietly(work / "cards", work / "index")
+    for cards_dir in (work / "cards", work / "public"):
+        build_quietly(cards_dir, work / "index")
         build = current_build(work / "index")
         shutil.copytree(build, work / "builds" / build.name)
         names.append(build.name)
-    whole, reduced = names
-    return Box(secrets, work / "builds", whole, reduced)
+    (work / NAMES).write_text("\n".join(names), "utf-8")
 
 
 def use(index_dir: Path, name: str) -> None:

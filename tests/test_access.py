@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 from starlette.types import ASGIApp
 
 from app import create_app
+from benchmarks.boxes import rows_of
 from rag.embedding import Embedder
-from rag.manifest import CHROMA_DIR, read_manifest
-from rag.opening import OpenIndex, assemble, open_index
+from rag.manifest import read_manifest
+from rag.opening import OpenIndex, assemble
 from rag.records import Row
 from rag.reference import COSINE_WEIGHT, PRIOR_ROWS, Reference
 from rag.row_index import RowIndex
 from rag.serving.engine import Engine, Loaded
 from rag.settings import Settings
-from rag.store import read_rows
 from tests.boxes import (
     CALLERS,
     KNOWN,
@@ -37,7 +38,6 @@ from tests.boxes import (
     ask,
     calls_about_cards,
     calls_about_questions,
-    copy_builds,
     less_varying,
     secret_box,
     token_hashes,
@@ -100,15 +100,17 @@ Apply = Callable[[OpenIndex, str, Collection[Call]], dict[Call, Reply]]
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Opened:
+def opened(run_dir: Path) -> Opened:
     """Opened once."""
-    box = secret_box(tmp_path_factory.getbasetemp() / "secrets")
-    index_dir = copy_builds(box, tmp_path_factory.mktemp("access") / "index", box.reduced)
-    reduced = open_index(index_dir, embedder.description)
-    build_dir = index_dir / box.whole
-    rows, vectors = read_rows(build_dir / CHROMA_DIR)
-    whole = assemble(build_dir, box.whole, rows, vectors, thresholds=read_manifest(build_dir).gate["thresholds"])
-    return Opened(box, whole, reduced, rows, vectors)
+    box = secret_box(run_dir / "secrets")
+
+    def assembled(build_dir: Path, rows: Sequence[Row], vectors: Vectors) -> OpenIndex:
+        gate = read_manifest(build_dir).gate
+        return assemble(build_dir, build_dir.name, rows, vectors, thresholds=gate["thresholds"])
+
+    whole, reduced = box.builds_dir / box.whole, box.builds_dir / box.reduced
+    rows, vectors = rows_of(whole)
+    return Opened(box, assembled(whole, rows, vectors), assembled(reduced, *rows_of(reduced)), rows, vectors)
 
 
 @pytest.fixture(scope="module")

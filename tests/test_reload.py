@@ -49,7 +49,7 @@ from tests.boxes import (
     token_of,
     use,
 )
-from tests.conftest import MODEL_DIR, ROOT, Server, clean_environment, free_port, running, wait_until_ready
+from tests.conftest import MODEL_DIR, ROOT, Server, clean_environment, free_port, open_here, running, wait_until_ready
 
 MANIFEST = "manifest.json"
 RELOADS = 10
@@ -59,9 +59,9 @@ PAUSE_SECONDS = 0.2
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory: pytest.TempPathFactory) -> Box:
+def box(run_dir: Path) -> Box:
     """Two builds, one with fewer cards."""
-    return secret_box(tmp_path_factory.getbasetemp() / "secrets")
+    return secret_box(run_dir / "secrets")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def opened(box: Box, embedder: Embedder, tmp_path_factory: pytest.TempPathFactor
     loaded: dict[str, Loaded] = {}
     for name in (box.whole, box.reduced):
         use(index_dir, name)
-        loaded[name] = Loaded(embedder, open_index(index_dir, embedder.description))
+        loaded[name] = Loaded(embedder, open_here(index_dir))
     return loaded
 
 
