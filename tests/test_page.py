@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, expect, sync_playwright
 
 from benchmarks.browser import REMEDY, find_chromium, launch
-from tests.conftest import CASES_DIR, STAFF_TOKEN, Server, build_quietly, running
+from tests.conftest import CASES_DIR, STAFF_TOKEN, Server, running
 
 SPANISH = "¿se supone que debo tomarlo con el estómago vacío?"
 ENGLISH = "Can I drink coffee with my iron tablets?"
@@ -327,13 +326,10 @@ def test_the_token_of_the_tab_opens_staff_cards(visit: Callable[..., Visit]) -> 
     assert plain(tab.marked()) == plain(citations[0]["quote"])
 
 
-def test_a_hostile_card_stays_text(visit: Callable[..., Visit], tmp_path: Path, sample_index_dir: Path) -> None:
+def test_a_hostile_card_stays_text(visit: Callable[..., Visit], hostile_index_dir: Path) -> None:
     """Markup in a card and in a question is shown as text: nothing runs, nothing is fetched, no such link is made."""
-    case = CASES_DIR / "O18_xss"
-    question = (case / "question.txt").read_text(encoding="utf-8").strip()
-    shutil.copytree(sample_index_dir / "cache", tmp_path / "index" / "cache")  # saves embedding the reference again
-    build_quietly(case / "cards", tmp_path / "index")
-    settings = {"FICHERO_INDEX_DIR": str(tmp_path / "index"), "FICHERO_MIN_SIMILARITY": "0"}
+    question = (CASES_DIR / "O18_xss" / "question.txt").read_text(encoding="utf-8").strip()
+    settings = {"FICHERO_INDEX_DIR": str(hostile_index_dir), "FICHERO_MIN_SIMILARITY": "0"}
     with running(settings) as hostile:
         tab = visit(url=hostile.url)
         expect(tab.one("suggestion")).to_have_text("<img src=x onerror=alert(1)>")

@@ -24,37 +24,17 @@ from rag.builds import current_build
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, Embedder
 from rag.errors import IndexUnusable
 from rag.opening import open_index
-from tests.conftest import CASES_DIR, ROOT, build_quietly, clean_environment, free_port, running
+from tests.conftest import CASES_DIR, ROOT, clean_environment, free_port, running
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXIT_UNUSABLE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Small:
-    """Two indexes of the cases."""
-
-    empty: Path
-    """Of O06: cards without text."""
-    hostile: Path
-    """Of O18: a card full of markup."""
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
-    """Built once, the second one from the first one's cache."""
-    work = tmp_path_factory.mktemp("startup")
-    build_quietly(CASES_DIR / "O06_empty" / "cards", work / "empty")
-    shutil.copytree(work / "empty" / "cache", work / "hostile" / "cache")
-    build_quietly(CASES_DIR / "O18_xss" / "cards", work / "hostile")
-    return Small(work / "empty", work / "hostile")
-
-
 @pytest.fixture
-def index_dir(small: Small, tmp_path: Path) -> Path:
+def index_dir(hostile_index_dir: Path, tmp_path: Path) -> Path:
     """A copy of an index, to damage."""
     copy = tmp_path / "index"
-    shutil.copytree(small.hostile, copy, ignore=shutil.ignore_patterns("cache"))
+    shutil.copytree(hostile_index_dir, copy, ignore=shutil.ignore_patterns("cache"))
     return copy
 
 
@@ -91,28 +71,49 @@ def checksums(folder: Path) -> dict[str, tuple[str, int]]:
     }
 
 
-@pytest.fixture
-def read_only(small: Small) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def read_only(hostile_index_dir: Path) -> Iterator[Path]:
     """The index mounted read-only where that may be done; elsewhere the index itself."""
     point = Path(tempfile.mkdtemp(prefix="fichero-read-only-"))
-    mounts = [["mount", "--bind", str(small.hostile), str(point)], ["mount", "-o", "remount,ro,bind", str(point)]]
+    mounts = [["mount", "--bind", str(hostile_index_dir), str(point)], ["mount", "-o", "remount,ro,bind", str(point)]]
     mounted = 0
     for command in mounts if os.geteuid() == 0 and shutil.which("mount") else []:
         if subprocess.run(command, capture_output=True, check=False).returncode:
             break
         mounted += 1
     try:
-        yield point if mounted == len(mounts) else small.hostile
+        yield point if mounted == len(mounts) else hostile_index_dir
     finally:
         if mounted:
             subprocess.run(["umount", str(point)], check=True)
         point.rmdir()
 
 
-def test_ready_only_when_verified(small: Small) -> None:
-    """From the first moment /healthz is 200 and /readyz 503 with the cause; both are 200 once all is loaded."""
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """A service over the read-only index."""
+
+    url: str
+    before: Mapping[str, tuple[str, int]]
+    """Path → hash and time of change of the index, from before the start."""
+
+
+@pytest.fixture(scope="module")
+def read_only_service(hostile_index_dir: Path, read_only: Path) -> Iterator[ReadOnly]:
+    """Answers whatever it is asked; when it has ended, the index has to be as it was."""
+    before = checksums(hostile_index_dir)
+    with running({"FICHERO_INDEX_DIR": str(read_only), "FICHERO_MIN_SIMILARITY": "0"}) as started:
+        yield ReadOnly(started.url, before)
+    assert checksums(hostile_index_dir) == before
+
+
+def test_ready_only_when_verified(hostile_index_dir: Path) -> None:
+    """
+    From the first moment /healthz is 200 and /readyz 503 with the cause; both are 200 once all is loaded, and SIGINT
+    ends the service in order.
+    """
     with (
-        running({"FICHERO_INDEX_DIR": str(small.hostile)}, wait=False) as started,
+        running({"FICHERO_INDEX_DIR": str(hostile_index_dir)}, wait=False) as started,
         httpx.Client(base_url=started.url, timeout=30) as caller,
     ):
         first = first_reply(caller, "/readyz")
@@ -132,6 +133,9 @@ def test_ready_only_when_verified(small: Small) -> None:
         assert seen == {200, 503}
         assert ready.json()["status"] == "ready"
         assert caller.post("/ask", json={"question": "¿Qué dice el texto?"}).status_code == 200
+        started.process.send_signal(signal.SIGINT)
+        started.process.communicate(timeout=30)
+        assert started.process.returncode in (0, -signal.SIGINT, 128 + signal.SIGINT)
 
 
 def first_reply(caller: httpx.Client, path: str) -> httpx.Response:
@@ -144,21 +148,20 @@ def first_reply(caller: httpx.Client, path: str) -> httpx.Response:
     raise AssertionError("no reply")
 
 
-def test_o11_a_read_only_index_serves_and_stays_as_it_was(small: Small, read_only: Path) -> None:
+def test_o11_a_read_only_index_serves_and_stays_as_it_was(hostile_index_dir: Path, read_only_service: ReadOnly) -> None:
     """O11: with its folder read-only the service starts and answers, and not a byte or time of the index changes."""
-    before = checksums(small.hostile)
-    with running({"FICHERO_INDEX_DIR": str(read_only), "FICHERO_MIN_SIMILARITY": "0"}) as started:
-        answer = httpx.post(f"{started.url}/ask", json={"question": "¿Qué dice el texto?"}, timeout=30).json()
-        assert answer["citations"]
-        assert httpx.get(f"{started.url}/cards", timeout=30).status_code == 200
-    assert checksums(small.hostile) == before
+    url = read_only_service.url
+    answer = httpx.post(f"{url}/ask", json={"question": "¿Qué dice el texto?"}, timeout=30).json()
+    assert answer["citations"]
+    assert httpx.get(f"{url}/cards", timeout=30).status_code == 200
+    assert checksums(hostile_index_dir) == read_only_service.before
 
 
-def test_o06_an_index_without_text_serves_and_refuses(small: Small) -> None:
+def test_o06_an_index_without_text_serves_and_refuses(textless_index_dir: Path) -> None:
     """O06: an index of cards without text starts, lists and opens them, and refuses every question."""
     asked = (CASES_DIR / "O06_empty" / "question.txt").read_text("utf-8").strip()
     with (
-        running({"FICHERO_INDEX_DIR": str(small.empty)}) as started,
+        running({"FICHERO_INDEX_DIR": str(textless_index_dir)}) as started,
         httpx.Client(base_url=started.url, timeout=30) as caller,
     ):
         cards = caller.get("/cards").json()["cards"]
@@ -172,13 +175,10 @@ def test_o06_an_index_without_text_serves_and_refuses(small: Small) -> None:
             assert answer["citations"] == []
 
 
-def test_o18_markup_is_served_as_text(small: Small) -> None:
+def test_o18_markup_is_served_as_text(read_only_service: ReadOnly) -> None:
     """O18: a card full of markup comes as JSON or Markdown that no browser runs, and the question is given back."""
     asked = (CASES_DIR / "O18_xss" / "question.txt").read_text("utf-8").strip()
-    with (
-        running({"FICHERO_INDEX_DIR": str(small.hostile), "FICHERO_MIN_SIMILARITY": "0"}) as started,
-        httpx.Client(base_url=started.url, timeout=30) as caller,
-    ):
+    with httpx.Client(base_url=read_only_service.url, timeout=30) as caller:
         card = caller.get("/cards/card-xss")
         markdown = caller.get("/cards/card-xss.md")
         answer = caller.get("/ask", params={"q": asked})
@@ -192,20 +192,18 @@ def test_o18_markup_is_served_as_text(small: Small) -> None:
         assert answer.json()["question"] == asked
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_the_service(small: Small, number: signal.Signals) -> None:
-    """SIGTERM and SIGINT end a ready service in order, without a traceback."""
-    with running({"FICHERO_INDEX_DIR": str(small.hostile)}) as started:
-        started.process.send_signal(number)
+def test_sigterm_ends_the_service(hostile_index_dir: Path) -> None:
+    """SIGTERM ends a ready service in order, without a traceback."""
+    with running({"FICHERO_INDEX_DIR": str(hostile_index_dir)}) as started:
+        started.process.terminate()
         _, printed = started.process.communicate(timeout=30)
-        assert started.process.returncode in (0, -number, 128 + number)
-        if number == signal.SIGTERM:
-            assert printed == ""
+        assert started.process.returncode in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+        assert printed == ""
 
 
-def test_sigterm_ends_a_service_that_is_still_loading(small: Small) -> None:
+def test_sigterm_ends_a_service_that_is_still_loading(hostile_index_dir: Path) -> None:
     """SIGTERM before the service is ready ends it too."""
-    with running({"FICHERO_INDEX_DIR": str(small.hostile)}, wait=False) as started:
+    with running({"FICHERO_INDEX_DIR": str(hostile_index_dir)}, wait=False) as started:
         with httpx.Client(base_url=started.url, timeout=30) as caller:
             assert first_reply(caller, "/healthz").status_code == 200
         started.process.terminate()
