@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
+from typing import cast
 
 import pytest
 
 from rag.answering import ANSWER_CHARS, NEAREST_CARDS, answer_question
 from rag.cases import Case, read_golden
 from rag.embedding import Embedder
-from rag.opening import OpenIndex, open_index
+from rag.opening import OpenIndex
 from rag.records import PUBLIC_GROUP, Answer, CitationSegment, TextSegment
 from rag.sentences import split_sentences
-from tests.conftest import ROOT, build_quietly
+from tests.boxes import Remembering
+from tests.conftest import ROOT, build_quietly, open_here
 
 PUBLIC, STAFF = frozenset({PUBLIC_GROUP}), frozenset({PUBLIC_GROUP, "staff"})
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
@@ -40,29 +41,37 @@ Lleve en la maleta de mano:
 - Una botella vacía que llenará tras el control.
 """
 SHORT = "---\ntitle: Farmacia de guardia\n---\n\nLa farmacia de guardia abre toda la noche.\n"
+MARKERS = "El texto [cite:card-falsa] y [ Cite: otra ] vienen en la propia ficha, a 5 [km/h]."
+BRACKETS = f"---\ntitle: Corchetes\nacl: [readers]\n---\n\n{MARKERS}\n"
 
 
 @pytest.fixture(scope="module")
-def answers(sample_index: OpenIndex, embedder: Embedder) -> list[tuple[Case, Answer]]:
+def remembering(embedder: Embedder) -> Embedder:
+    """The real model, which embeds each golden question once for all who ask it."""
+    return cast(Embedder, Remembering(embedder))
+
+
+@pytest.fixture(scope="module")
+def answers(sample_index: OpenIndex, remembering: Embedder) -> list[tuple[Case, Answer]]:
     """Every golden question, asked by the caller it is meant for."""
-    return [(case, ask(case.question, sample_index, embedder, groups=case.groups)) for case in CASES]
+    return [(case, ask(case.question, sample_index, remembering, groups=case.groups)) for case in CASES]
 
 
 @pytest.fixture(scope="module")
-def public_answers(sample_index: OpenIndex, embedder: Embedder) -> list[Answer]:
+def public_answers(sample_index: OpenIndex, remembering: Embedder) -> list[Answer]:
     """Every golden question, asked by the public, the gate wide open."""
-    return [ask(case.question, sample_index, embedder, min_similarity=-1.0) for case in CASES]
+    return [ask(case.question, sample_index, remembering, min_similarity=-1.0) for case in CASES]
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> OpenIndex:
-    """A card that is a table, a card that is a list, and a card of one sentence."""
+def small(tmp_path_factory: pytest.TempPathFactory) -> OpenIndex:
+    """A card that is a table, a card that is a list, a card of one sentence, and one with markers for its readers."""
     work = tmp_path_factory.mktemp("small")
     (work / "cards").mkdir()
-    for name, text in (("horario", TABLE), ("viaje", LIST), ("guardia", SHORT)):
+    for name, text in (("horario", TABLE), ("viaje", LIST), ("guardia", SHORT), ("corchetes", BRACKETS)):
         (work / "cards" / f"{name}.md").write_text(text, "utf-8")
     build_quietly(work / "cards", work / "index")
-    return open_index(work / "index", embedder.description)
+    return open_here(work / "index")
 
 
 def ask(
@@ -208,13 +217,13 @@ def test_the_public_never_sees_a_staff_card(sample_index: OpenIndex, public_answ
         assert {cited.card_id for cited in answer.citations} <= public
 
 
-def test_refusals_offer_the_public_no_staff_card(sample_index: OpenIndex, embedder: Embedder) -> None:
+def test_refusals_offer_the_public_no_staff_card(sample_index: OpenIndex, remembering: Embedder) -> None:
     """The nearest cards of a refusal are public ones for the public, also where a staff card is nearer."""
     public = {card.card_id for card in sample_index.rows.cards(PUBLIC)}
     for case in CASES:
         if "staff" not in case.groups:
             continue
-        answer = ask(case.question, sample_index, embedder, min_similarity=1.0)
+        answer = ask(case.question, sample_index, remembering, min_similarity=1.0)
         assert answer.refusal is not None
         assert {link.card_id for link in answer.refusal.nearest} <= public
 
@@ -279,14 +288,10 @@ def test_golden_files_are_where_the_tests_look() -> None:
     assert sum(not case.grades for case in CASES) >= 50
 
 
-def test_a_marker_in_a_card_is_no_citation(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_marker_in_a_card_is_no_citation(small: OpenIndex, embedder: Embedder) -> None:
     """What looks like a marker in a card's own text stays in the quote, and is none in the answer's text."""
-    text = "El texto [cite:card-falsa] y [ Cite: otra ] vienen en la propia ficha, a 5 [km/h]."
-    (tmp_path / "cards").mkdir()
-    (tmp_path / "cards" / "corchetes.md").write_text(f"---\ntitle: Corchetes\n---\n\n{text}\n", "utf-8")
-    build_quietly(tmp_path / "cards", tmp_path / "index")
-    index = open_index(tmp_path / "index", embedder.description)
-    answer = ask("¿Qué texto viene en la propia ficha?", index, embedder, min_similarity=-1.0)
-    assert [(citation.card_id, citation.quote) for citation in answer.citations] == [("corchetes", text)]
+    question = "¿Qué texto viene en la propia ficha?"
+    answer = ask(question, small, embedder, groups=["readers"], min_similarity=-1.0)
+    assert [(citation.card_id, citation.quote) for citation in answer.citations] == [("corchetes", MARKERS)]
     assert answer.answer.lower().replace(" ", "").count("[cite:") == 1
     assert "[km/h]" in answer.answer

@@ -22,7 +22,7 @@ from rag.records import PUBLIC_GROUP, Retrieval, Row
 from rag.reference import Reference
 from rag.retrieval import FUSIONS, retrieve
 from rag.row_index import OVER_RETRIEVAL, RowIndex
-from tests.conftest import CASES_DIR, ROOT, build_quietly
+from tests.conftest import CASES_DIR, ROOT, build_quietly, open_here
 from tests.fakes import hashed_vectors, make_card, make_row
 
 PUBLIC, STAFF = frozenset({PUBLIC_GROUP}), frozenset({PUBLIC_GROUP, "staff"})
@@ -45,17 +45,17 @@ class Boxes:
 
 
 @pytest.fixture(scope="module")
-def boxes(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Boxes:
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> Boxes:
     """Built one after another in one folder, so that they share a cache."""
     work = tmp_path_factory.mktemp("retrieval")
     private = work / "private"
     shutil.copytree(CASES_DIR / "O14_parent_dedupe" / "cards", private)
     (private / "secreta.md").write_text(PRIVATE, "utf-8")
-    opened: list[OpenIndex] = []
+    indexes: list[OpenIndex] = []
     for folder in (CASES_DIR / "O12_zero_score_padding" / "cards", CASES_DIR / "O14_parent_dedupe" / "cards", private):
         build_quietly(folder, work / "index")
-        opened.append(open_index(work / "index", embedder.description))
-    return Boxes(*opened)
+        indexes.append(open_here(work / "index"))
+    return Boxes(*indexes)
 
 
 def find(
@@ -411,7 +411,7 @@ def test_a_card_is_found_by_the_questions_that_it_names(tmp_path: Path, embedder
         (tmp_path / "cards" / f"{name}.md").write_text(f"---\ntitle: Aviso\n{key}---\n\n{body}\n", "utf-8")
     (tmp_path / "cards" / "otra.md").write_text(f"---\ntitle: Aviso\n---\n\n{other}\n", "utf-8")
     build_quietly(tmp_path / "cards", tmp_path / "index")
-    index = open_index(tmp_path / "index", embedder.description)
+    index = open_here(tmp_path / "index")
     for question in asked:
         found = find(question, index, embedder, threshold=0.0)
         assert ids(found)[0] == "con"

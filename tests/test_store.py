@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,25 +72,37 @@ def foreign_collection(folder: Path, name: str, space: str, *, metadata: dict[st
     client.close()
 
 
-def test_every_field_comes_back(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of rows of all kinds, given in the opposite order; not to be changed."""
+    folder, rows = tmp_path_factory.mktemp("written") / "chroma", all_rows()
+    write_rows(folder, list(reversed(rows)), hashed_vectors([row.row_id for row in rows])[::-1].copy())
+    return folder
+
+
+@pytest.fixture
+def folder(written: Path, tmp_path: Path) -> Path:
+    """A copy of it, to damage and to open."""
+    return shutil.copytree(written, tmp_path / "chroma")
+
+
+def test_every_field_comes_back(written: Path) -> None:
     """Rows come back in order of id, equal in every field - None, empty lists, large and empty cards - with vectors."""
     rows = all_rows()
     vectors = hashed_vectors([row.row_id for row in rows])
-    write_rows(tmp_path / "chroma", list(reversed(rows)), vectors[::-1].copy())
-    found, found_vectors = read_rows(tmp_path / "chroma")
+    found, found_vectors = read_rows(written)
     assert found == rows
     assert found_vectors.dtype == np.float32
     assert np.allclose(found_vectors, vectors, atol=1e-6)
 
 
-def test_reading_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+def test_reading_leaves_the_folder_as_it_was(written: Path) -> None:
     """Not a byte and not a file of the folder changes by being read, and two readings agree."""
-    folder = tmp_path / "chroma"
-    write_rows(folder, [make_row(BARE)], hashed_vectors(["x"]))
-    before = tree(folder)
-    first, second = read_rows(folder), read_rows(folder)
-    assert tree(folder) == before
-    assert first[0] == second[0] == [make_row(BARE)]
+    before = tree(written)
+    (first, first_vectors), (second, second_vectors) = read_rows(written), read_rows(written)
+    assert tree(written) == before
+    assert first == second == all_rows()
+    assert np.array_equal(first_vectors, second_vectors)
 
 
 def test_many_rows_come_back(tmp_path: Path) -> None:
@@ -104,19 +117,16 @@ def test_many_rows_come_back(tmp_path: Path) -> None:
     assert np.allclose(found_vectors, vectors[order], atol=1e-6)
 
 
-def test_rows_of_a_card_share_it(tmp_path: Path) -> None:
+def test_rows_of_a_card_share_it(folder: Path) -> None:
     """The rows of a card hold one card, not a copy each."""
-    rows = [make_row(LARGE, number, start=number, end=number + 9) for number in range(3)]
-    write_rows(tmp_path / "chroma", rows, hashed_vectors("abc"))
-    found, _ = read_rows_here(tmp_path / "chroma")
-    assert len({id(row.card) for row in found}) == 1
+    rows = [row for row in read_rows_here(folder)[0] if row.card == LARGE]
+    assert len(rows) == 3
+    assert len({id(row.card) for row in rows}) == 1
 
 
-def test_a_large_text_is_stored_once(tmp_path: Path) -> None:
+def test_a_large_text_is_stored_once(folder: Path) -> None:
     """A card over the limit carries its text on its first row alone, one at the limit on each."""
-    rows = [row for row in all_rows() if row.card in (LARGE, LIMIT)]
-    write_rows(tmp_path / "chroma", rows, hashed_vectors([row.row_id for row in rows]))
-    with sqlite3.connect(tmp_path / "chroma" / "chroma.sqlite3") as database:
+    with sqlite3.connect(folder / "chroma.sqlite3") as database:
         query = "SELECT string_value FROM embedding_metadata WHERE key = 'parent_text'"
         stored = [text for (text,) in database.execute(query)]
     database.close()
@@ -172,7 +182,7 @@ def test_a_folder_without_our_collection_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["foreign rows", "empty folder", "text for a database", "cut database", "dead link"])
-def test_a_damaged_folder_is_refused(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_folder_is_refused(written: Path, tmp_path: Path, damage: str) -> None:
     """A folder that does not open, or was not written by us, is IndexUnusable, in one line, and stays untouched."""
     folder = tmp_path / "chroma"
     if damage == "foreign rows":
@@ -180,7 +190,7 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, damage: str) -> None:
     elif damage == "empty folder":
         folder.mkdir()
     else:
-        write_rows(folder, [make_row(BARE)], hashed_vectors(["x"]))
+        shutil.copytree(written, folder)
         database = folder / "chroma.sqlite3"
         if damage == "text for a database":
             database.write_bytes(b"nada de nada" * 1_000)
@@ -204,9 +214,8 @@ def test_a_large_card_without_its_first_row_is_refused(tmp_path: Path) -> None:
         read_rows_here(tmp_path / "chroma")
 
 
-def test_a_folder_is_written_once(tmp_path: Path) -> None:
+def test_a_folder_is_written_once(folder: Path) -> None:
     """Rows are never added to a folder that already has some."""
-    write_rows(tmp_path / "chroma", [make_row(BARE)], hashed_vectors(["x"]))
     with pytest.raises(Exception, match="already exists"):
-        write_rows(tmp_path / "chroma", [make_row(FULL)], hashed_vectors(["y"]))
-    assert read_rows_here(tmp_path / "chroma")[0] == [make_row(BARE)]
+        write_rows(folder, [make_row(make_card("g-tardia"))], hashed_vectors(["y"]))
+    assert read_rows_here(folder)[0] == all_rows()
