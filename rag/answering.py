@@ -117,7 +117,7 @@ def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
     Two or three sentences of the best two cards, in reading order: card by card as ranked, then as they stand.
 
     A sentence is as good as its own score, plus that of its card, plus its share of the question's words. Where a
-    question asks for something that shows, such as a price, only sentences of any retrieved card that hold one will do.
+    question asks for something that shows, such as a price, sentences without one will not do.
     """
     wanted, asked_for = terms(question), thing_asked_for(question)
 
@@ -127,7 +127,7 @@ def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
 
     candidates = [
         (worth(passage, sentence), rank, _Quote(passage.card, sentence.span, sentence.cosine))
-        for rank, passage in enumerate(passages if asked_for else passages[:CARDS_QUOTED])
+        for rank, passage in enumerate(passages[:CARDS_QUOTED])
         for sentence in passage.sentences
         if asked_for is None or asked_for.stands_in(passage.card.text[sentence.span.start : sentence.span.end])
     ]

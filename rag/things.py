@@ -39,7 +39,7 @@ THINGS = (
         ),
         _words(
             r"[€$£]|\b(?:euros?|eur|d[oó]lar(?:es)?|dollars?|pounds?|libras|pesos|c[eé]ntimos?|cents?|pence)\b"
-            r"|\b(?:gratis|gratuit\w+|free of charge|for free|tarifas?|precios?|costes?|cuestan?|prices?|costs?|fee)\b"
+            r"|\b(?:gratis|gratuit\w+|free of charge|for free)\b"
         ),
     ),
     Thing(
@@ -50,9 +50,6 @@ THINGS = (
             r"|\bhorarios? (?:de|del) (?:apertura|atenci[oó]n|cierre)\b"
             r"|\bwhat time\b.{1,60}\b(?:open|opens|close|closes|shut|shuts)\b|\bopening (?:hours|times)\b"
         ),
-        _words(
-            r"\b\d{1,2}\s?(?:[:.h]\s?\d{2}|h\b|horas\b|a\.?m\b|p\.?m\b|o.clock)|\blas \d{1,2}\b"
-            r"|\b(?:abre|abren|cierra|cierran|opens?|closes?|24 hours)\b"
-        ),
+        _words(r"\b\d{1,2}\s?(?:[:.]\s?\d{2}\b|h\b|a\.?m\b|p\.?m\b|o.clock)|\b(?:a|de|desde|hasta) las? \d{1,2}\b"),
     ),
 )

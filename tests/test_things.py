@@ -45,7 +45,9 @@ def test_things_asked_for(question: str, name: str | None) -> None:
         ("¿Cuánto cuesta?", "La piscina tiene tres calles y agua caliente.", False),
         ("¿A qué hora abre?", "Los sábados, de 9:30 a 14 h.", True),
         ("¿A qué hora abre?", "Abrimos los lunes a las 10.", True),
-        ("What time does it close?", "It closes at noon.", True),
+        ("What time does it close?", "It closes at 5 pm.", True),
+        ("¿A qué hora abre?", "La temperatura cambia cada vez que se abre.", False),
+        ("¿Cuánto cuesta?", "Vaya a urgencias si le cuesta respirar.", False),
         ("¿A qué hora abre?", "Traiga el carné y una fotografía.", False),
     ],
 )
