@@ -63,6 +63,28 @@ class ModelUnusable(RagError):
         self.path = path
 
 
+_RERANKER_REMEDY = (
+    "FICHERO_RERANKER_DIR takes a folder with model.onnx and tokenizer.json of one model; leave it empty to go without"
+)
+
+
+class RerankerMissing(RagError):
+    """There is no cross-encoder where the settings say one should be."""
+
+    def __init__(self, path: Path) -> None:
+        """``path`` is what is not there, the folder or a file of it."""
+        super().__init__(f"No cross-encoder: there is no {path}. {_RERANKER_REMEDY}")
+        self.path = path
+
+
+class RerankerUnusable(RagError):
+    """The cross-encoder does not load, is of another kind, or gives no scores."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"The cross-encoder at {path} cannot be used: {what}. {_RERANKER_REMEDY}")
+        self.path = path
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing wrong with one card file."""

@@ -25,6 +25,7 @@ LAYERS = [
         "evidence",
         "vector_cache",
         "embedding",
+        "reranking",
         "store",
         "metrics",
         "llm",
@@ -43,8 +44,8 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # packages that only these modules may import
 CONFINED = {
     "chromadb": {"store"},
-    "onnxruntime": {"embedding", "model_export"},
-    "tokenizers": {"embedding", "model_export"},
+    "onnxruntime": {"embedding", "reranking", "model_export"},
+    "tokenizers": {"embedding", "reranking", "model_export"},
     "onnx": {"model_export"},
     "safetensors": {"model_export"},
     "wordfreq": {"model_export"},
