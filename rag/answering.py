@@ -23,6 +23,7 @@ from rag.records import (
     TextSegment,
     card_url,
 )
+from rag.reranking import Reranker
 from rag.retrieval import retrieve
 from rag.terms import coverage, terms
 from rag.things import thing_asked_for
@@ -60,15 +61,24 @@ def answer_question(
     min_similarity: float | None,
     request_id: str,
     fusion: str = "coverage",
+    reranker: Reranker | None = None,
 ) -> Answer:
     """
     Answer from the cards that the caller may see, by quoting their sentences; or refuse, with the reason.
 
-    ``min_similarity`` overrides the gate that was calibrated with the index; ``fusion`` is as in ``retrieve``.
+    ``min_similarity`` overrides the gate that was calibrated with the index; ``fusion`` and ``reranker`` are as in
+    ``retrieve``.
     """
     started = time.perf_counter()
     found = retrieve(
-        question, groups, index=index, embedder=embedder, top_k=top_k, threshold=min_similarity, fusion=fusion
+        question,
+        groups,
+        index=index,
+        embedder=embedder,
+        top_k=top_k,
+        threshold=min_similarity,
+        fusion=fusion,
+        reranker=reranker,
     )
     citations = _cite(_choose(question, found.passages)) if found.passed else []
     refusal = None if citations else _refuse(found)
@@ -106,6 +116,7 @@ def retrieved_cards(passages: Sequence[Passage]) -> tuple[RetrievedCard, ...]:
             dense_score=round(passage.dense_score, 4),
             lexical_score=round(passage.lexical_score, 4),
             rank_score=round(passage.rank_score, 4),
+            rerank_score=None if passage.rerank_score is None else round(passage.rerank_score, 4),
             chunk_index=passage.chunk_index,
         )
         for passage in passages

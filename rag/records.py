@@ -112,7 +112,9 @@ class Passage:
     lexical_score: float
     """The share of the question's words that the card covers, from 0 to 1; 0 for a card in another language."""
     rank_score: float
-    """Both fused: what the order goes by."""
+    """Both fused: what the order goes by where there is no ``rerank_score``."""
+    rerank_score: float | None
+    """The cross-encoder's, comparable within one question only; None where there is none, or it failed."""
     sentences: tuple[ScoredSentence, ...]
     """In reading order."""
 
@@ -194,6 +196,7 @@ class RetrievedCard:
     dense_score: float
     lexical_score: float
     rank_score: float
+    rerank_score: float | None
     chunk_index: int
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag.embedding import QueryEmbedder
+from rag.errors import RerankerUnusable
 from rag.fusion import fuse_coverage, reciprocal_rank_fusion
 from rag.language import word_lean
 from rag.lexical import Coverage
 from rag.opening import OpenIndex
 from rag.records import Hit, Passage, Retrieval, ScoredSentence
+from rag.reranking import Reranker
+
+_log = logging.getLogger(__name__)
 
 POOL_CARDS, WORD_CARDS = 32, 8
 """Cards that the vectors nominate, and those that the words do; their sentences are compared with the question."""
@@ -24,6 +29,8 @@ LEAD_WEIGHT, SHARE_WEIGHT = 0.25, 0.05
 """Of a card's two best scores and of its coverage beside its cosine, in what the gate reads."""
 WORD_WEIGHT = 0.25
 """Of one everyday word beside what the model sees of a question's language."""
+RERANK_CARDS = 10
+"""Cards that a reranker scores, the best as fused; more when more are asked for."""
 FUSIONS = ("dense", "ranks", "coverage")
 
 Vectors = NDArray[np.float32]
@@ -38,13 +45,15 @@ def retrieve(
     top_k: int,
     threshold: float | None = None,
     fusion: str = "coverage",
+    reranker: Reranker | None = None,
 ) -> Retrieval:
     """
     Embed a question once and find its cards among those that share a group with the caller.
 
     The best chunks nominate cards, and so do the words. Each card has a dense score, from its best chunk, sentence and
     question, and a lexical one, the share of the question's words that it covers; ``fusion`` makes one of both:
-    ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (the words have no say).
+    ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (the words have no say). A ``reranker`` orders the best of
+    these anew; its time counts as search.
 
     The gate reads how near the nearest card comes, whatever ordered the cards: its cosine and, weighing less, its two
     best scores and its coverage, against what was calibrated for the question's language; or, against ``threshold``,
@@ -58,7 +67,10 @@ def retrieve(
     asked = _Asked(vector, language, groups)
     covered = index.lexical.search(question, language, groups)
     compared = _compare(_nominate(asked, covered, index, count=max(POOL_CARDS, top_k)), covered, asked, index)
-    passages = _rank(compared, asked, index, fusion=fusion, top_k=top_k)
+    count = max(RERANK_CARDS, top_k) if reranker else top_k
+    passages = _rank(compared, asked, index, fusion=fusion, count=count)
+    if reranker and passages:
+        passages = _rerank(question, passages, reranker)[:top_k]
     nearness = compared.closeness if threshold is None else compared.cosines
     gate = index.thresholds[language] if threshold is None else threshold
     best_score = float(nearness.max()) if len(nearness) else None
@@ -145,8 +157,8 @@ def _parts(hit: Hit, scores: Vectors, is_question: NDArray[np.bool_]) -> list[fl
     return [*parts, float(questions.max())] if len(questions) else parts
 
 
-def _rank(compared: _Compared, asked: _Asked, index: OpenIndex, *, fusion: str, top_k: int) -> list[Passage]:
-    """The best ``top_k`` as passages, best first, ties as they were nominated."""
+def _rank(compared: _Compared, asked: _Asked, index: OpenIndex, *, fusion: str, count: int) -> list[Passage]:
+    """The best ``count`` as passages, best first, ties as they were nominated."""
     hits, dense, coverage = compared.hits, compared.dense, compared.coverage
     ids = [hit.card.card_id for hit in hits]
     fused = dense
@@ -166,10 +178,26 @@ def _rank(compared: _Compared, asked: _Asked, index: OpenIndex, *, fusion: str, 
             dense_score=float(dense[place]),
             lexical_score=float(coverage[place]),
             rank_score=float(fused[place]),
+            rerank_score=None,
             sentences=_sentences(hit, compared, compared.sentences[place], index),
         )
-        for place in _order(fused)[:top_k]
+        for place in _order(fused)[:count]
     ]
+
+
+def _rerank(question: str, passages: Sequence[Passage], reranker: Reranker) -> list[Passage]:
+    """The passages by the reranker's score, ties as they stand; all as they stand where it fails, which is logged."""
+    try:
+        scores = reranker.score(question, [reranked_text(passage) for passage in passages])
+    except RerankerUnusable as error:
+        _log.error("%d cards stay in their order: %s", len(passages), error)
+        return list(passages)
+    return [replace(passages[place], rerank_score=float(scores[place])) for place in _order(scores)]
+
+
+def reranked_text(passage: Passage) -> str:
+    """What a reranker sees of a card: its title and, on the next line, its best chunk."""
+    return f"{passage.card.title}\n{passage.card.text[passage.start : passage.end]}"
 
 
 def _sentences(hit: Hit, compared: _Compared, own: slice, index: OpenIndex) -> tuple[ScoredSentence, ...]:

@@ -31,6 +31,8 @@ class Settings:
     model_dir: Path = Path("model")
     golden_dir: Path = Path("tests/golden")
     """Golden cases, and the floors that a build has to reach on them; a folder that is not there is none."""
+    reranker_dir: Path | None = None
+    """Of a cross-encoder, ``model.onnx`` and ``tokenizer.json``, that orders the best cards anew; None is none."""
     host: str = "0.0.0.0"
     port: int = 8000
     top_k: int = 5
@@ -42,7 +44,7 @@ class Settings:
     tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """SHA-256 of a bearer token → its groups."""
     threads: int = 2
-    """Of the embedding model."""
+    """Of the embedding model, and of the cross-encoder."""
     plain_markdown: bool = False
     """Files without front matter are public cards."""
     chunk_chars: int = 400
@@ -197,6 +199,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_INDEX_DIR": Path,
     "FICHERO_MODEL_DIR": Path,
     "FICHERO_GOLDEN_DIR": Path,
+    "FICHERO_RERANKER_DIR": Path,
     "FICHERO_HOST": str,
     "PORT": _whole(1, 65_535),
     "FICHERO_TOP_K": _whole(1, 20),

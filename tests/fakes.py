@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag.errors import RerankerUnusable
 from rag.records import PUBLIC_GROUP, Card, Row
 
 
@@ -45,3 +47,29 @@ def hashed_vectors(texts: Sequence[str], dimension: int = 8) -> NDArray[np.float
     seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") for text in texts]
     rows = [np.random.default_rng(seed).normal(size=dimension) for seed in seeds]
     return np.array([row / np.linalg.norm(row) for row in rows], np.float32).reshape(len(texts), dimension)
+
+
+class RememberingReranker:
+    """Scores each text by a function, and remembers what it was asked."""
+
+    def __init__(self, worth: Callable[[str], float]) -> None:
+        self.worth = worth
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The worth of each text."""
+        self.asked.append((question, list(texts)))
+        return np.array([self.worth(text) for text in texts], np.float32)
+
+    @property
+    def texts(self) -> list[str]:
+        """All that it ever saw of cards."""
+        return [text for _, texts in self.asked for text in texts]
+
+
+class BrokenReranker:
+    """Fails at every question."""
+
+    def score(self, question: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Nothing, ever."""
+        raise RerankerUnusable(Path("cruzado"), "it gives the score nan")

@@ -20,7 +20,8 @@ from app import create_app
 from rag.cards import read_cards
 from rag.serving.engine import Engine
 from rag.settings import Settings
-from tests.conftest import ROOT, STAFF_TOKEN, Server
+from tests.conftest import ROOT, STAFF_TOKEN, Server, running
+from tests.cross_encoders import write_cross_encoder
 
 EMPTY_STOMACH = "¿se supone que debo tomarlo con el estómago vacío?"
 OFF_TOPIC = "¿quién ganó la liga en 1998?"
@@ -243,14 +244,34 @@ def test_search_retrieves_and_does_not_answer(client: httpx.Client) -> None:
         "dense_score",
         "lexical_score",
         "rank_score",
+        "rerank_score",
         "chunk_index",
     }
     assert all(set(card) == parts for card in found["retrieved"])
     ranks = [card["rank_score"] for card in found["retrieved"]]
     assert ranks == sorted(ranks, reverse=True)
+    answered = client.post("/ask", json={"question": EMPTY_STOMACH}).json()["retrieved"]
+    assert answered == found["retrieved"]
+    assert {card["rerank_score"] for card in answered} == {None}
     unrelated = client.post("/search", json={"question": OFF_TOPIC}).json()
     assert unrelated["passed"] is False
     assert unrelated["best_score"] < unrelated["threshold"]
+
+
+def test_a_cross_encoder_orders_what_is_retrieved(sample_index_dir: Path, tmp_path: Path) -> None:
+    """With a cross-encoder /search and /ask give its scores, in their order, which is what answers come from."""
+    # it knows one word alone
+    folder = write_cross_encoder(tmp_path / "cruzado", ["comida"])
+    settings = {"FICHERO_INDEX_DIR": str(sample_index_dir), "FICHERO_RERANKER_DIR": str(folder)}
+    question = {"question": "¿Qué cuenta como comida si tomo un medicamento?"}
+    with running(settings) as started, httpx.Client(base_url=started.url, timeout=30) as caller:
+        found = caller.post("/search", json=question).json()["retrieved"]
+        answer = caller.post("/ask", json=question).json()
+    scores = [card["rerank_score"] for card in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] > scores[-1]
+    assert answer["retrieved"] == found
+    assert {citation["card_id"] for citation in answer["citations"]} <= {card["card_id"] for card in found[:2]}
 
 
 def test_cards_are_listed_and_opened(client: httpx.Client, staff: httpx.Client) -> None:

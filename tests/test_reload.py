@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Semaphore
 from typing import Any, cast
@@ -33,6 +33,7 @@ from rag.embedding import DESCRIPTION_FILE, Embedder, read_description
 from rag.errors import IndexMissing, IndexUnusable
 from rag.opening import OPEN_ATTEMPTS, open_index
 from rag.records import Answer, Retrieval
+from rag.reranking import load_reranker
 from rag.serving.engine import CONCURRENT_QUESTIONS, Engine, Loaded
 from rag.settings import Settings
 from tests.boxes import (
@@ -50,6 +51,7 @@ from tests.boxes import (
     use,
 )
 from tests.conftest import MODEL_DIR, ROOT, Server, clean_environment, free_port, open_here, running, wait_until_ready
+from tests.cross_encoders import write_cross_encoder
 
 MANIFEST = "manifest.json"
 RELOADS = 10
@@ -488,6 +490,59 @@ def test_what_cannot_be_used_has_a_reason(
     [record] = caplog.records
     assert record.levelno == logging.ERROR
     assert remedy in record.getMessage()
+
+
+@pytest.fixture
+def reranked(engine: Engine, index_dir: Path, model_dir: Path, tmp_path: Path) -> Engine:
+    """An engine with a cross-encoder in the folder ``cruzado``."""
+    folder = write_cross_encoder(tmp_path / "cruzado")
+    settings = Settings(index_dir=index_dir, model_dir=model_dir, reranker_dir=folder)
+    return Engine(settings, replace(engine.loaded, reranker=load_reranker(folder)))
+
+
+def test_a_cross_encoder_is_loaded_again_when_it_changed(
+    box: Box, reranked: Engine, index_dir: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It stays as it is while its files do, also beside a new build; another one comes to the index that is there."""
+    first = reranked.loaded
+    reranked.reload()
+    assert reranked.loaded is first
+    use(index_dir, box.reduced)
+    reranked.reload()
+    second = reranked.loaded
+    assert second.index.build_id == box.reduced
+    assert second.reranker is first.reranker is not None
+    write_cross_encoder(tmp_path / "cruzado", logits=2)
+    with caplog.at_level(logging.INFO):
+        reranked.reload()
+    third = reranked.loaded
+    assert third.reranker not in (None, second.reranker)
+    assert (third.embedder, third.index) == (second.embedder, second.index)
+    [record] = caplog.records
+    assert "another cross-encoder" in record.getMessage()
+
+
+@pytest.mark.parametrize("reason", ["reranker-missing", "reranker-unusable"])
+def test_a_broken_cross_encoder_is_not_taken(
+    reason: str, box: Box, reranked: Engine, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    """One that is gone or broken changes nothing, not even beside a good build, and the next good one is taken."""
+    before, graph = reranked.loaded, request.getfixturevalue("tmp_path") / "cruzado" / "model.onnx"
+    whole = graph.read_bytes()
+    use(request.getfixturevalue("index_dir"), box.reduced)
+    graph.unlink()
+    if reason == "reranker-unusable":
+        graph.write_bytes(whole[:100])
+    reranked.reload()
+    assert reranked.loaded is before
+    assert reranked.reload_failed == reason
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "FICHERO_RERANKER_DIR" in record.getMessage()
+    graph.write_bytes(whole)
+    reranked.reload()
+    assert reranked.reload_failed is None
+    assert reranked.loaded.index.build_id == box.reduced
 
 
 def test_an_unforeseen_fault_keeps_the_old_index(

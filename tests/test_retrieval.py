@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from rag.errors import IndexMissing, IndexUnusable
 from rag.evidence import EvidenceWriter, open_evidence
 from rag.lexical import LexicalWriter, open_lexical
 from rag.opening import OpenIndex, open_index
-from rag.records import PUBLIC_GROUP, Retrieval, Row
+from rag.records import PUBLIC_GROUP, Card, Retrieval, Row
 from rag.reference import Reference
-from rag.retrieval import FUSIONS, retrieve
+from rag.reranking import Reranker, load_reranker
+from rag.retrieval import FUSIONS, RERANK_CARDS, retrieve
 from rag.row_index import OVER_RETRIEVAL, RowIndex
 from tests.conftest import CASES_DIR, ROOT, build_quietly, open_here
-from tests.fakes import hashed_vectors, make_card, make_row
+from tests.cross_encoders import write_cross_encoder
+from tests.fakes import BrokenReranker, RememberingReranker, hashed_vectors, make_card, make_row
 
 PUBLIC, STAFF = frozenset({PUBLIC_GROUP}), frozenset({PUBLIC_GROUP, "staff"})
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
@@ -61,13 +64,16 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> Boxes:
 def find(
     question: str,
     index: OpenIndex,
-    embedder: Embedder,
+    embedder: QueryEmbedder,
     *,
     groups: Collection[str] = PUBLIC,
     top_k: int = 5,
     threshold: float | None = None,
+    reranker: Reranker | None = None,
 ) -> Retrieval:
-    return retrieve(question, groups, index=index, embedder=embedder, top_k=top_k, threshold=threshold)
+    return retrieve(
+        question, groups, index=index, embedder=embedder, top_k=top_k, threshold=threshold, reranker=reranker
+    )
 
 
 def ids(found: Retrieval) -> list[str]:
@@ -307,7 +313,11 @@ def hand_made(folder: Path) -> tuple[OpenIndex, QueryEmbedder]:
     """Forty cards near the question and a far one that alone has its words, and an embedder that gives the question."""
     cards = [make_card(f"cerca{number:02d}", "Otra cosa.") for number in range(40)]
     cards.append(make_card("lejos", "Zumo de pomelo con estatinas."))
-    cosines = np.append(np.linspace(0.93, 0.9, 40), 0.1)
+    return index_of(folder, cards, np.append(np.linspace(0.93, 0.9, 40), 0.1))
+
+
+def index_of(folder: Path, cards: Sequence[Card], cosines: NDArray[np.float64]) -> tuple[OpenIndex, QueryEmbedder]:
+    """An index of cards of one chunk each, and an embedder that gives a question with these cosines to them."""
     vectors = np.stack([cosines, np.sqrt(1 - cosines**2), np.zeros_like(cosines)], axis=1).astype(np.float32)
     words, folder_of_sentences = LexicalWriter(), folder / "sentences"
     for card in cards:
@@ -420,3 +430,102 @@ def test_a_card_is_found_by_the_questions_that_it_names(tmp_path: Path, embedder
         for passage in found.passages:
             assert [passage.card.text[s.span.start : s.span.end] for s in passage.sentences] == [passage.card.text]
     assert index.rows.card("con", PUBLIC) == replace(make_card("con", body), title="Aviso", questions=tuple(asked))
+
+
+# with a reranker
+
+
+def number_in(text: str) -> float:
+    """Of a card made by hand: of two cards the one further away is worth more."""
+    return float("".join(filter(str.isdigit, text)) or -1)
+
+
+def test_a_reranker_orders_the_best_cards_anew(tmp_path: Path) -> None:
+    """The ten best as fused are compared with the question by title and best chunk, and its score is the order."""
+    index, embedder = hand_made(tmp_path)
+    reranker = RememberingReranker(number_in)
+    found = find("¿qué cosa?", index, embedder, top_k=3, reranker=reranker)
+    assert reranker.asked == [("¿qué cosa?", [f"Cerca{number:02d}\nOtra cosa." for number in range(RERANK_CARDS)])]
+    assert ids(found) == ["cerca09", "cerca08", "cerca07"]
+    assert [passage.rerank_score for passage in found.passages] == [9.0, 8.0, 7.0]
+
+
+def test_all_cards_asked_for_are_reranked(tmp_path: Path) -> None:
+    """Who asks for more than ten cards gets as many, each with the reranker's score."""
+    index, embedder = hand_made(tmp_path)
+    found = find("¿qué cosa?", index, embedder, top_k=20, reranker=RememberingReranker(number_in))
+    assert ids(found) == [f"cerca{number:02d}" for number in reversed(range(20))]
+
+
+def test_ties_of_a_reranker_stay_as_fused(tmp_path: Path) -> None:
+    """Cards with the same score keep their order among each other."""
+    index, embedder = hand_made(tmp_path)
+    found = find("¿qué cosa?", index, embedder, top_k=5, reranker=RememberingReranker(lambda text: "Cerca04" in text))
+    assert ids(found) == ["cerca04", "cerca00", "cerca01", "cerca02", "cerca03"]
+
+
+def test_a_real_cross_encoder_orders_cards(tmp_path: Path) -> None:
+    """Cards come by how many of the question's words the model counts in title and text, ties as fused."""
+    texts = {
+        "uno": "Agua.",
+        "dos": "Con leche.",
+        "tres": "Pomelo con estatinas.",
+        "pomelo": "Con agua.",
+        "cinco": "Leche.",
+    }
+    cards = [make_card(name, text) for name, text in texts.items()]
+    index, embedder = index_of(tmp_path, cards, np.linspace(0.9, 0.8, 5))
+    reranker = load_reranker(write_cross_encoder(tmp_path / "cruzado"))
+    found = find("¿Pomelo con estatinas?", index, embedder, reranker=reranker)
+    assert [(passage.card.card_id, passage.rerank_score) for passage in found.passages] == [
+        ("tres", 3),
+        ("pomelo", 2),
+        ("dos", 1),
+        ("uno", 0),
+        ("cinco", 0),
+    ]
+
+
+def test_the_gate_takes_no_notice_of_a_reranker(sample_index: OpenIndex, embedder: Embedder) -> None:
+    """Best score, gate and verdict are the same with a reranker, and without one no card has a score of it."""
+    for question in ("¿Cómo guardo la insulina?", "¿Quién ganó la liga en 1998?"):
+        plain = find(question, sample_index, embedder)
+        reranked = find(question, sample_index, embedder, reranker=RememberingReranker(len))
+        assert ids(reranked) != ids(plain)
+        for name in ("best_score", "threshold", "passed", "language"):
+            assert getattr(reranked, name) == getattr(plain, name)
+        assert {passage.rerank_score for passage in plain.passages} == {None}
+
+
+def test_hidden_cards_never_reach_a_reranker(boxes: Boxes, sample_index: OpenIndex, embedder: Embedder) -> None:
+    """A reranker sees text of cards that the caller may see and of no other, whatever is asked."""
+    reranker = RememberingReranker(len)
+    staff_cases = [case for case in read_golden(GOLDEN) if "staff" in case.groups and case.grades]
+    for case in staff_cases:
+        find(case.question, sample_index, embedder, top_k=20, reranker=reranker)
+    titles = {card.title for card in sample_index.rows.cards(PUBLIC)}
+    assert reranker.texts
+    assert {text.partition("\n")[0] for text in reranker.texts} <= titles
+    for groups, sees in ((PUBLIC, False), (STAFF, True)):
+        reranker = RememberingReranker(len)
+        find("¿Dónde está la insulina de reserva?", boxes.fat_and_private, embedder, groups=groups, reranker=reranker)
+        assert any("nevera 2" in text for text in reranker.texts) is sees
+
+
+def test_without_cards_no_reranker_is_asked(sample_index: OpenIndex, embedder: Embedder) -> None:
+    """Who sees no card causes no work."""
+    reranker = RememberingReranker(len)
+    find("¿Cómo guardo la insulina?", sample_index, embedder, groups=(), reranker=reranker)
+    assert reranker.asked == []
+
+
+def test_a_reranker_that_fails_leaves_the_order(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The fused order stays, without scores, and one line of the log says so and does not hold the question."""
+    index, embedder = hand_made(tmp_path)
+    found = find("¿qué cosa?", index, embedder, top_k=3, reranker=BrokenReranker())
+    assert ids(found) == ["cerca00", "cerca01", "cerca02"]
+    assert {passage.rerank_score for passage in found.passages} == {None}
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "the score nan" in record.getMessage()
+    assert "cosa" not in record.getMessage()

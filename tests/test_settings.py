@@ -24,6 +24,7 @@ GOOD: list[tuple[str, str, str, Any]] = [
     ("FICHERO_INDEX_DIR", "/datos/índice", "index_dir", Path("/datos/índice")),
     ("FICHERO_MODEL_DIR", " modelo ", "model_dir", Path("modelo")),
     ("FICHERO_GOLDEN_DIR", "casos", "golden_dir", Path("casos")),
+    ("FICHERO_RERANKER_DIR", "modelos/cruzado", "reranker_dir", Path("modelos/cruzado")),
     ("FICHERO_HOST", "127.0.0.1", "host", "127.0.0.1"),
     ("PORT", "1", "port", 1),
     ("PORT", "65535", "port", 65_535),

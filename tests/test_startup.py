@@ -25,6 +25,7 @@ from rag.embedding import DATA_FILE, DESCRIPTION_FILE, Embedder
 from rag.errors import IndexUnusable
 from rag.opening import open_index
 from tests.conftest import CASES_DIR, ROOT, clean_environment, free_port, running
+from tests.cross_encoders import write_cross_encoder
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 EXIT_UNUSABLE = 3
@@ -259,6 +260,17 @@ def test_an_index_of_another_model_stops_the_start(index_dir: Path, model_dir: P
     assert "otro-modelo" in line
     assert name in line
     assert "make ingest-clean" in line
+
+
+def test_a_missing_or_broken_reranker_stops_the_start(index_dir: Path, tmp_path: Path) -> None:
+    """A cross-encoder that is not there or gives no scores ends the start with status 3 and one line."""
+    folder = tmp_path / "cruzado"
+    settings = {"FICHERO_INDEX_DIR": str(index_dir), "FICHERO_RERANKER_DIR": str(folder)}
+    assert f"no {folder}." in refused(settings)
+    write_cross_encoder(folder, positions=100)
+    line = refused(settings)
+    assert f"{folder} cannot be used" in line
+    assert "FICHERO_RERANKER_DIR" in line
 
 
 @pytest.mark.parametrize("name", [DATA_FILE, DESCRIPTION_FILE])

@@ -14,9 +14,18 @@ import anyio.to_thread
 
 from rag.answering import answer_question
 from rag.embedding import Embedder, load_embedder, read_description
-from rag.errors import IndexMissing, IndexUnusable, ModelMissing, ModelUnusable, RagError
+from rag.errors import (
+    IndexMissing,
+    IndexUnusable,
+    ModelMissing,
+    ModelUnusable,
+    RagError,
+    RerankerMissing,
+    RerankerUnusable,
+)
 from rag.opening import OpenIndex, open_index
 from rag.records import Answer, Retrieval
+from rag.reranking import CrossEncoder, folder_stamp, load_reranker
 from rag.retrieval import retrieve
 from rag.serving.problems import Problem
 from rag.settings import Settings
@@ -31,6 +40,8 @@ REASONS: Mapping[type[RagError], str] = {
     IndexUnusable: "index-unusable",
     ModelMissing: "model-missing",
     ModelUnusable: "model-unusable",
+    RerankerMissing: "reranker-missing",
+    RerankerUnusable: "reranker-unusable",
 }
 """What anyone may know of a reload that took nothing; paths and details are in the log."""
 UNEXPECTED = "internal"
@@ -41,10 +52,11 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A verified model and the index that goes with it."""
+    """A verified model, the index that goes with it, and a cross-encoder where the settings name one."""
 
     embedder: Embedder
     index: OpenIndex
+    reranker: CrossEncoder | None = None
 
 
 class Engine:
@@ -64,7 +76,7 @@ class Engine:
         Load, verify and warm up; blocks.
 
         Raises:
-            RagError: model or index cannot be used; also kept in ``failure``.
+            RagError: model, index or cross-encoder cannot be used; also kept in ``failure``.
         """
         started = time.perf_counter()
         try:
@@ -78,9 +90,9 @@ class Engine:
         """
         Open the build now in use beside the one in memory, and answer from it from then on; blocks.
 
-        Model and index are replaced together; questions in progress keep those that they began with. With the same
-        build in use nothing is loaded. What cannot be used changes nothing: it is logged, and ``reload_failed`` says
-        why. One at a time, and only after ``load``.
+        Model, index and cross-encoder are replaced together; questions in progress keep those that they began with.
+        What has not changed is not loaded again. What cannot be used changes nothing: it is logged, and
+        ``reload_failed`` says why. One at a time, and only after ``load``.
         """
         started, before = time.perf_counter(), self.loaded
         version = before.index.build_id
@@ -96,12 +108,15 @@ class Engine:
             self._loaded, self.reload_failed = loaded, None
             if loaded is before:
                 _log.info("index %s is still the build in use; nothing was loaded", version)
+            elif loaded.index is before.index:
+                seconds = time.perf_counter() - started
+                _log.info("another cross-encoder came to index %s after %.2f s", version, seconds)
             else:
                 seconds = time.perf_counter() - started
                 _log.info("index %s took the place of %s after %.2f s", loaded.index.build_id, version, seconds)
 
     def _open(self, before: Loaded | None) -> Loaded:
-        """Model and index as they are on disk now, verified and warmed up; ``before`` itself if nothing changed."""
+        """What answers as it is on disk now, verified and warmed up; ``before`` itself if nothing changed."""
         settings = self._settings
         description = read_description(settings.model_dir)
         kept = before if before and before.embedder.description.fingerprint == description.fingerprint else None
@@ -110,13 +125,24 @@ class Engine:
         with ThreadPoolExecutor(max_workers=1) as beside:
             opening = beside.submit(open_index, settings.index_dir, description, known=known)
             embedder = kept.embedder if kept else load_embedder(settings.model_dir, threads=settings.threads)
+            reranker = self._open_reranker(before)
             index = opening.result()
-        if kept and index is known:
+        if kept and index is known and reranker is kept.reranker:
             return kept
         if embedder.description.fingerprint != description.fingerprint:
             raise ModelUnusable(settings.model_dir, "it was replaced while it was being loaded")
         retrieve(_WARM_UP, (), index=index, embedder=embedder, top_k=1)
-        return Loaded(embedder, index)
+        return Loaded(embedder, index, reranker)
+
+    def _open_reranker(self, before: Loaded | None) -> CrossEncoder | None:
+        """The cross-encoder that the settings name; that of ``before`` if none of its files changed."""
+        folder = self._settings.reranker_dir
+        if folder is None:
+            return None
+        known = before.reranker if before else None
+        if known and known.stamp == folder_stamp(folder):
+            return known
+        return load_reranker(folder, threads=self._settings.threads)
 
     @property
     def loaded(self) -> Loaded:
@@ -144,6 +170,7 @@ class Engine:
                 min_similarity=settings.min_similarity,
                 request_id=request_id,
                 fusion=settings.fusion,
+                reranker=loaded.reranker,
             )
         )
 
@@ -159,6 +186,7 @@ class Engine:
                 top_k=top_k or settings.top_k,
                 threshold=settings.min_similarity,
                 fusion=settings.fusion,
+                reranker=loaded.reranker,
             )
         )
         return found, loaded.index.build_id
