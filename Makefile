@@ -48,7 +48,7 @@ ingest-clean: model ## raze index/ and its caches, and build everything again
 rollback: ## put the build before into use again
 	@$(BIN)/python build_index.py --rollback
 
-eval: ingest ## how well the golden cases are answered
+eval: ingest ## how well the golden cases are answered, as a table and as evaluation.html
 	@$(BIN)/python -m rag.evaluation
 
 image: ## build the container image

@@ -7,25 +7,18 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+from rag.evaluation.machine import processor, system_field
+
 _PACKAGES = ("chromadb", "numpy", "onnxruntime", "starlette", "tokenizers", "uvicorn")
 
 
 def describe_machine() -> str:
     """One line: processor, cores, memory, Python and packages."""
-    processor = _field(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine()
-    flags = (_field(Path("/proc/cpuinfo"), "flags") or "").split()
+    flags = (system_field(Path("/proc/cpuinfo"), "flags") or "").split()
     vnni = "with VNNI" if any("vnni" in flag for flag in flags) else "without VNNI"
-    kib = (_field(Path("/proc/meminfo"), "MemTotal") or "0").split()[0]
+    kib = (system_field(Path("/proc/meminfo"), "MemTotal") or "0").split()[0]
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return (
-        f"{processor} ({vnni}), {os.cpu_count()} cores, {int(kib) / 2**20:.0f} GiB; "
+        f"{processor()} ({vnni}), {os.cpu_count()} cores, {int(kib) / 2**20:.0f} GiB; "
         f"Python {platform.python_version()}; {packages}"
     )
-
-
-def _field(path: Path, name: str) -> str | None:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except OSError:
-        return None
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), None)

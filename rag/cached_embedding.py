@@ -1,4 +1,4 @@
-"""An embedder behind a cache."""
+"""Embedders behind a cache: on disk, or in memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rag.embedding import Embedder, ModelDescription
+from rag.embedding import Embedder, ModelDescription, QueryEmbedder
 from rag.vector_cache import VectorCache
 
 EMBED_BATCH = 64
@@ -56,3 +56,17 @@ class CachedEmbedder:
         vector = self._embedder.embed_query(question)
         self._cache.put([question], vector[None], kind="query")
         return vector
+
+
+class RememberingEmbedder:
+    """Embeds each question once, and remembers its vector for as long as it lives."""
+
+    def __init__(self, embedder: QueryEmbedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    def embed_query(self, question: str) -> Vectors:
+        """The vector of one question, (d,) float32, unit length."""
+        if question not in self._known:
+            self._known[question] = self._embedder.embed_query(question)
+        return self._known[question]

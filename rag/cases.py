@@ -35,6 +35,8 @@ class Case:
     language: str = ""
     held_out: bool = False
     """Nothing is chosen or calibrated by it: it measures alone."""
+    kind: str = ""
+    """Why no card answers, for reports: ``off_topic`` is about something else, ``near_miss`` about the same subject."""
 
     @property
     def key(self) -> str:
@@ -89,7 +91,7 @@ def read_golden_dir(folder: Path) -> Golden:
 def read_golden(paths: Sequence[Path]) -> list[Case]:
     """
     Golden cases, one JSON object a line: ``question, language, must_cite_one_of, groups``, or ``unanswerable``;
-    ``held_out`` where nothing may be tuned on it.
+    ``held_out`` where nothing may be tuned on it, and ``kind``, which only reports read.
 
     Raises:
         CasesInvalid: a file cannot be read, or a line is no such object.
@@ -101,8 +103,9 @@ def read_golden(paths: Sequence[Path]) -> list[Case]:
                 cited = [] if entry.get("unanswerable") else entry["must_cite_one_of"]
                 groups = tuple(entry.get("groups", (PUBLIC_GROUP,)))
                 grades = dict.fromkeys(cited, 1.0)
-                held_out = entry.get("held_out", False) is True
-                cases.append(Case(entry["question"], grades, groups, language=entry["language"], held_out=held_out))
+                held_out, kind = entry.get("held_out", False) is True, str(entry.get("kind", ""))
+                language = entry["language"]
+                cases.append(Case(entry["question"], grades, groups, language=language, held_out=held_out, kind=kind))
             except (KeyError, TypeError, AttributeError) as error:
                 raise CasesInvalid(f"{path}:{number}: not a golden case: {error!r}.") from error
     return cases

@@ -98,6 +98,12 @@ class Embedder:
         """How many tokens the model sees of a passage, at most ``token_limit``."""
         return len(self._tokenizer.encode(self.description.passage_prefix + text).ids)
 
+    def length_in_tokens(self, text: str) -> int:
+        """How many tokens a text has, however long it is; without prefix and special tokens."""
+        encoding = self._tokenizer.encode(text)
+        # what the limit cuts off is kept beside it, in pieces with special tokens of their own
+        return sum(len(piece) - sum(piece.special_tokens_mask) for piece in (encoding, *encoding.overflowing))
+
     def _run(self, tokens: Sequence[int]) -> Vectors:
         ids = np.array([tokens], np.int64)
         vectors: Sequence[Vectors] = self._session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0]

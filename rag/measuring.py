@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rag.answering import answer_question
+from rag.cached_embedding import RememberingEmbedder
 from rag.cases import Case, Golden
 from rag.embedding import QueryEmbedder
 from rag.manifest import OUTCOMES_FILE
@@ -24,6 +25,9 @@ SIGNIFICANT = 0.05
 MEASURES = ("success@1", "success@3", "success@5", "success@10", "mrr@10", "false_refusals", "refused")
 """What builds are compared by, case by case."""
 WORSE_WHEN_HIGHER = frozenset({"false_refusals"})
+
+Measure = Callable[[int, Sequence[str], Mapping[str, float]], float]
+"""One of ``rag.metrics``: of the first k of a ranking, given the grades."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +78,69 @@ class Evaluation:
     outcomes: Mapping[str, Outcome]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One case, asked."""
+
+    case: Case
+    ranking: tuple[str, ...]
+    """The cards found, best first, at most ``DEPTH``, whatever the gate says."""
+    best_score: float | None
+    threshold: float
+    """As in ``Retrieval``."""
+    answer: Answer
+    """As the service gives it, with the times of a question that was never asked before."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What builds are compared by."""
+        first = (rank for rank, card_id in enumerate(self.ranking, start=1) if card_id in self.case.grades)
+        return Outcome(next(first, None), self.answer.refusal is not None, bool(self.case.grades))
+
+
 def evaluate(cases: Sequence[Case], *, index: OpenIndex, embedder: QueryEmbedder) -> Evaluation:
-    """Ask every case; a case without hits counts as zero, and retrieval is measured with the gate open."""
-    answerable = [case for case in cases if case.grades]
-    rankings: list[list[str]] = []
-    times: list[float] = []
-    for case in answerable:
-        found = retrieve(case.question, case.groups, index=index, embedder=embedder, top_k=DEPTH, threshold=-1.0)
-        rankings.append([passage.card.card_id for passage in found.passages])
-        times.append(found.embed_ms + found.search_ms)
-    answers = [_answer(case, index, embedder) for case in cases]
-    pairs = list(zip(rankings, answerable, strict=True))
-    report = Report(
-        cases=len(cases),
-        success={k: _percent([success_at(k, ranking, case.grades) for ranking, case in pairs]) for k in SUCCESS_DEPTHS},
-        recall={k: _percent([recall_at(k, ranking, case.grades) for ranking, case in pairs]) for k in RECALL_DEPTHS},
-        mrr_10=_percent([reciprocal_rank_at(10, ranking, case.grades) for ranking, case in pairs]),
-        ndcg_10=_percent([ndcg_at(10, ranking, case.grades) for ranking, case in pairs]),
+    """Ask every case; one without hits counts as zero."""
+    asked = ask(cases, index=index, embedder=embedder)
+    return Evaluation(report_of(asked), {entry.case.key: entry.outcome for entry in asked})
+
+
+def ask(cases: Sequence[Case], *, index: OpenIndex, embedder: QueryEmbedder) -> list[Asked]:
+    """Ask every case as the service would, for ``ANSWER_TOP_K`` cards, and rank ``DEPTH`` of them."""
+    known = RememberingEmbedder(embedder)
+    asked: list[Asked] = []
+    for case in cases:
+        answer = answer_question(
+            case.question,
+            case.groups,
+            index=index,
+            embedder=known,
+            top_k=ANSWER_TOP_K,
+            min_similarity=None,
+            request_id="evaluation",
+        )
+        found = retrieve(case.question, case.groups, index=index, embedder=known, top_k=DEPTH)
+        ranking = tuple(passage.card.card_id for passage in found.passages)
+        asked.append(Asked(case, ranking, found.best_score, found.threshold, answer))
+    return asked
+
+
+def report_of(asked: Sequence[Asked]) -> Report:
+    """The means over cases that were asked."""
+    ranked = [entry for entry in asked if entry.case.grades]
+    times = [entry.answer.timings_ms["embed"] + entry.answer.timings_ms["search"] for entry in asked]
+
+    def share(measure: Measure, k: int) -> float:
+        return _percent([measure(k, entry.ranking, entry.case.grades) for entry in ranked])
+
+    return Report(
+        cases=len(asked),
+        success={k: share(success_at, k) for k in SUCCESS_DEPTHS},
+        recall={k: share(recall_at, k) for k in RECALL_DEPTHS},
+        mrr_10=share(reciprocal_rank_at, 10),
+        ndcg_10=share(ndcg_at, 10),
         milliseconds=round(statistics.median(times), 2) if times else 0.0,
-        **_judge_answers(cases, answers),
+        **_judge_answers(asked),
     )
-    ranks = {case.key: _first(ranking, case) for ranking, case in pairs}
-    outcomes = {
-        case.key: Outcome(ranks.get(case.key), answer.refusal is not None, bool(case.grades))
-        for case, answer in zip(cases, answers, strict=True)
-    }
-    return Evaluation(report, outcomes)
 
 
 def summary(outcomes: Mapping[str, Outcome]) -> dict[str, float]:
@@ -156,24 +197,8 @@ def _values(outcomes: Collection[Outcome], name: str) -> list[float]:
     return [value for outcome in outcomes if (value := outcome.measure(name)) is not None]
 
 
-def _first(ranking: Sequence[str], case: Case) -> int | None:
-    return next((rank for rank, card_id in enumerate(ranking, start=1) if card_id in case.grades), None)
-
-
-def _answer(case: Case, index: OpenIndex, embedder: QueryEmbedder) -> Answer:
-    return answer_question(
-        case.question,
-        case.groups,
-        index=index,
-        embedder=embedder,
-        top_k=ANSWER_TOP_K,
-        min_similarity=None,
-        request_id="evaluation",
-    )
-
-
-def _judge_answers(cases: Sequence[Case], answers: Sequence[Answer]) -> dict[str, float | None]:
-    pairs = list(zip(cases, answers, strict=True))
+def _judge_answers(asked: Sequence[Asked]) -> dict[str, float | None]:
+    pairs = [(entry.case, entry.answer) for entry in asked]
     answerable = [answer.refusal is not None for case, answer in pairs if case.grades]
     unanswerable = [answer.refusal is not None for case, answer in pairs if not case.grades]
     with_strings = [(case, answer) for case, answer in pairs if case.answers]

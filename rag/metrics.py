@@ -91,6 +91,25 @@ def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
     return float(wins.mean()) / (2 * len(below))
 
 
+def roc(positives: Sequence[float], negatives: Sequence[float]) -> list[tuple[float, float, float]]:
+    """
+    Every place where a threshold can make a difference, ascending, with the share of positives and of negatives below.
+
+    It begins where nothing is below and ends where everything is. With positives across and negatives up, the area
+    below the curve is ``auroc``.
+
+    Raises:
+        ValueError: one side is empty.
+    """
+    if not len(positives) or not len(negatives):
+        raise ValueError("a curve needs scores on both sides")
+    sides = [np.sort(np.asarray(scores, float)) for scores in (positives, negatives)]
+    places = np.unique(np.concatenate(sides))
+    places = np.append(places, np.nextafter(places[-1], np.inf))
+    lost, refused = (np.searchsorted(scores, places, "left") / len(scores) for scores in sides)
+    return list(zip(places.tolist(), lost.tolist(), refused.tolist(), strict=True))
+
+
 def mean(values: Collection[float]) -> float:
     """The mean; 0.0 of nothing."""
     return sum(values) / len(values) if values else 0.0

@@ -15,12 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-import numpy as np
-from numpy.typing import NDArray
 from starlette.types import ASGIApp, Message, Scope
 
 from rag.builds import current_build
-from rag.embedding import Embedder
 from tests.conftest import build_quietly, locked
 
 PUBLIC = frozenset({"public"})
@@ -127,20 +124,6 @@ class Reply:
     def object(self) -> Any:
         """The body as JSON."""
         return json.loads(self.body)
-
-
-class Remembering:
-    """The real model, asked once for each question."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    def embed_query(self, question: str) -> NDArray[np.float32]:
-        """As the model's."""
-        if question not in self._known:
-            self._known[question] = self._embedder.embed_query(question)
-        return self._known[question]
 
 
 @cache

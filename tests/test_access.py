@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from app import create_app
 from benchmarks.boxes import rows_of
+from rag.cached_embedding import RememberingEmbedder
 from rag.embedding import Embedder
 from rag.manifest import read_manifest
 from rag.opening import OpenIndex, assemble
@@ -32,7 +33,6 @@ from tests.boxes import (
     WRONG,
     Box,
     Call,
-    Remembering,
     Reply,
     Secret,
     ask,
@@ -122,7 +122,7 @@ def box(opened: Opened) -> Box:
 @pytest.fixture(scope="module")
 def apply(embedder: Embedder) -> Apply:
     """One model for all applications."""
-    remembering = cast(Embedder, Remembering(embedder))
+    remembering = cast(Embedder, RememberingEmbedder(embedder))
     with_tokens = Settings(tokens=token_hashes())
 
     def send(index: OpenIndex, caller: str, calls: Collection[Call]) -> dict[Call, Reply]:

@@ -9,12 +9,12 @@ from typing import cast
 import pytest
 
 from rag.answering import ANSWER_CHARS, NEAREST_CARDS, answer_question
+from rag.cached_embedding import RememberingEmbedder
 from rag.cases import Case, read_golden
 from rag.embedding import Embedder
 from rag.opening import OpenIndex
 from rag.records import PUBLIC_GROUP, Answer, CitationSegment, TextSegment
 from rag.sentences import split_sentences
-from tests.boxes import Remembering
 from tests.conftest import ROOT, build_quietly, open_here
 
 PUBLIC, STAFF = frozenset({PUBLIC_GROUP}), frozenset({PUBLIC_GROUP, "staff"})
@@ -48,7 +48,7 @@ BRACKETS = f"---\ntitle: Corchetes\nacl: [readers]\n---\n\n{MARKERS}\n"
 @pytest.fixture(scope="module")
 def remembering(embedder: Embedder) -> Embedder:
     """The real model, which embeds each golden question once for all who ask it."""
-    return cast(Embedder, Remembering(embedder))
+    return cast(Embedder, RememberingEmbedder(embedder))
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from benchmarks.boxes import rows_of
 from build_index import main
 from rag.builds import current_build
 from rag.embedding import Embedder
-from rag.indexing import VECTORS_FILE
+from rag.indexing import EVALUATION_FILE, VECTORS_FILE
 from rag.manifest import check_files, read_manifest
 from rag.vector_cache import VectorCache
 from tests.conftest import CASES_DIR, MODEL_DIR, ROOT, clean_environment, warm_up
@@ -380,17 +380,20 @@ def test_a_number_of_builds_is_a_whole_number(call: Run, keep: str) -> None:
 def test_clean_of_the_same_cards_takes_the_place_of_the_index_in_use(
     build: Run, after: Sequence[Step], tmp_path: Path, embedder: Embedder
 ) -> None:
-    """--clean embeds everything again, whatever the cache says, gives the same id, and leaves one build."""
+    """--clean embeds everything again, whatever any cache says, gives the same id, and leaves one build."""
     cards_dir = str(tmp_path / "cards")
     with VectorCache(tmp_path / "index" / VECTORS_FILE, model_fingerprint=embedder.description.fingerprint) as cache:
         lie = embedder.embed_passages(["otra cosa"])
         for row in rows_of(current_build(tmp_path / "index"))[0]:
             assert cache.get([row.text_indexed])
             cache.put([row.text_indexed], lie)
+    of_evaluations = tmp_path / "index" / EVALUATION_FILE
+    of_evaluations.write_bytes(b"vectors")
     before = read_manifest(current_build(tmp_path / "index"))
     again = build("--cards", cards_dir, "--clean")
     assert again.returncode == 0
     assert "0 texts embedded" not in again.stdout
+    assert not of_evaluations.exists()
     directory = current_build(tmp_path / "index")
     assert directory.name != after[-1].name
     assert read_manifest(directory).build_id == before.build_id

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from rag.cached_embedding import EMBED_BATCH, CachedEmbedder
+from rag.cached_embedding import EMBED_BATCH, CachedEmbedder, RememberingEmbedder
 from rag.embedding import Embedder
 from rag.vector_cache import VectorCache
 
@@ -61,3 +62,17 @@ def test_what_is_used_stays_and_what_is_not_goes(tmp_path: Path, embedder: Embed
             cache.trim()
             left.append(set(cache.get(["uno", "dos"])) | set(cache.get(["pregunta"], kind="query")))
     assert left == [{"uno", "dos", "pregunta"}, {"uno", "dos", "pregunta"}, {"dos", "pregunta"}]
+
+
+def test_a_question_is_remembered() -> None:
+    """A question asked again is not embedded again."""
+    asked: list[str] = []
+
+    class Counting:
+        def embed_query(self, question: str) -> NDArray[np.float32]:
+            asked.append(question)
+            return np.array([len(asked)], np.float32)
+
+    known = RememberingEmbedder(Counting())
+    assert [known.embed_query(question).tolist() for question in ("a", "b", "a")] == [[1], [2], [1]]
+    assert asked == ["a", "b"]

@@ -74,3 +74,15 @@ def test_a_folder_without_floors_has_none(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(json.dumps(line), "utf-8")
     golden = read_golden_dir(tmp_path)
     assert (len(golden.cases), golden.at_least, golden.at_most) == (1, {}, {})
+
+
+def test_a_case_may_say_what_kind_it_is(tmp_path: Path) -> None:
+    """``kind`` is read where it stands, is empty where it does not, and tells no cases apart."""
+    lines = [
+        {"question": "¿a?", "language": "es", "unanswerable": True, "kind": "near_miss"},
+        {"question": "¿a?", "language": "es", "unanswerable": True},
+    ]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    near, plain = read_golden_dir(tmp_path).cases
+    assert (near.kind, plain.kind) == ("near_miss", "")
+    assert near.key == plain.key

@@ -112,6 +112,14 @@ def test_text_beyond_the_token_limit_is_not_seen(embedder: Embedder) -> None:
     assert np.array_equal(embedder.embed_query(long), embedder.embed_query(long + "insulina"))
 
 
+@pytest.mark.parametrize("times", [0, 1, 100, 1000])
+def test_long_texts_are_counted_whole(embedder: Embedder, times: int) -> None:
+    """The length of a text counts every token of it, whatever the model would see, and nothing else."""
+    assert embedder.length_in_tokens(("agua fresca " * times).strip()) == times * embedder.length_in_tokens(
+        "agua fresca"
+    )
+
+
 def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
     """An empty list of passages gives an empty matrix of the right width."""
     assert embedder.embed_passages([]).shape == (0, embedder.description.dimension)

@@ -8,12 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rag.cards import read_cards
 from rag.cases import Case, CasesInvalid, read_beir, read_golden
 from rag.embedding import Embedder
-from rag.evaluation import main
+from rag.evaluation.command import main
+from rag.evaluation.findings import FINDINGS_FORMAT
+from rag.evaluation.vectors import open_cache
+from rag.indexing import EVALUATION_FILE
 from rag.measuring import evaluate
 from rag.opening import OpenIndex
 from tests.conftest import ROOT
@@ -50,9 +54,12 @@ def write_lines(path: Path, entries: list[dict[str, Any]]) -> None:
 def test_the_command_measures_a_beir_folder(beir: Path, run_command: Run) -> None:
     """--beir builds a throw-away index and prints, as JSON, every measure that the project promises."""
     before = sorted(path.name for path in beir.parent.rglob("*"))
-    ended = run_command("-m", "rag.evaluation", "--beir", str(beir), "--json")
+    ended = run_command("-m", "rag.evaluation", "--beir", str(beir), "--json", "--no-report")
     assert ended.returncode == 0, ended.stderr
-    report = json.loads(ended.stdout)["mini__c_es"]
+    found = json.loads(ended.stdout)
+    assert (found["format"], found["measured"]["cases_from"]) == (FINDINGS_FORMAT, "mini__c_es")
+    assert found["strategies"]["whole card"]["figures"]["success"]["1"] == 100.0
+    report = found["parts"]["all"]["report"]
     assert report["cases"] == 2
     assert report["success"] == {"1": 100.0, "3": 100.0, "5": 100.0, "10": 100.0}
     assert report["recall"] == {"5": 100.0, "10": 100.0, "20": 100.0}
@@ -69,7 +76,7 @@ def test_a_table_for_people_names_every_measure(
     golden = tmp_path / "golden.jsonl"
     golden.write_text("\n".join(GOLDEN[0].read_text("utf-8").splitlines()[:4]), "utf-8")
     monkeypatch.setenv("FICHERO_MODEL_DIR", str(ROOT / "model"))
-    assert main(["--golden", str(golden), "--index", str(sample_index_dir)]) == 0
+    assert main(["--golden", str(golden), "--index", str(sample_index_dir), "--no-report"]) == 0
     shown = capsys.readouterr().out
     for name in (
         "success@1",
@@ -82,6 +89,47 @@ def test_a_table_for_people_names_every_measure(
     ):
         assert name in shown
     assert "asked in es" in shown
+    assert "Report:" not in shown
+
+
+def test_the_report_is_written_where_the_command_runs(
+    beir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without options the table is followed by a report, whole, in the working folder; --report says where else."""
+    monkeypatch.setenv("FICHERO_MODEL_DIR", str(ROOT / "model"))
+    monkeypatch.chdir(tmp_path)
+    # the second time, the index is there
+    elsewhere = ("--report", str(tmp_path / "other.html"))
+    for options, name in (((), "evaluation.html"), (elsewhere, "other.html")):
+        assert main(["--beir", str(beir), "--work", str(tmp_path / "work"), *options]) == 0
+        written = (tmp_path / name).read_text("utf-8")
+        assert written.startswith("<!doctype html>")
+        assert written.endswith("</html>\n")
+        assert "mini__c_es: 2 cases" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.glob("*.html")) == ["evaluation.html", "other.html"]
+
+
+def test_a_report_that_cannot_be_written_is_said_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is not there is named before anything is measured."""
+    monkeypatch.setenv("FICHERO_MODEL_DIR", str(tmp_path / "no-model"))
+    assert main(["--report", str(tmp_path / "no-folder" / "a.html")]) == 2
+    assert "no-folder" in capsys.readouterr().err
+
+
+def test_vectors_of_evaluations_are_no_business_of_the_builder(tmp_path: Path, embedder: Embedder) -> None:
+    """They are kept in a file of their own; where nothing can be written, for this one time."""
+    with open_cache(tmp_path, embedder.description) as cache:
+        cache.put(["a"], np.ones((1, 3), np.float32))
+    assert {path.name.partition("-")[0] for path in (tmp_path / "cache").iterdir()} == {Path(EVALUATION_FILE).name}
+    with open_cache(tmp_path, embedder.description) as cache:
+        assert list(cache.get(["a"])) == ["a"]
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "cache").write_text("a file where the folder should be", "utf-8")
+    with open_cache(tmp_path / "blocked", embedder.description) as cache:
+        cache.put(["a"], np.ones((1, 3), np.float32))
+        assert list(cache.get(["a"])) == ["a"]
 
 
 def break_corpus(folder: Path) -> None:

@@ -29,6 +29,7 @@ import pytest
 from numpy.typing import NDArray
 
 from app import create_app
+from rag.cached_embedding import RememberingEmbedder
 from rag.embedding import DESCRIPTION_FILE, Embedder, read_description
 from rag.errors import IndexMissing, IndexUnusable
 from rag.opening import OPEN_ATTEMPTS, open_index
@@ -40,7 +41,6 @@ from tests.boxes import (
     NO_TOKEN,
     Box,
     Call,
-    Remembering,
     ask,
     copy_builds,
     less_varying,
@@ -243,7 +243,7 @@ def test_every_answer_is_of_one_build_while_builds_change(
     for text in questions(box.secrets)[:6]:
         content = json.dumps({"question": text}).encode()
         calls += [Call("POST", "/ask", content), Call("POST", "/search", content)]
-    remembering = cast(Embedder, Remembering(embedder))
+    remembering = cast(Embedder, RememberingEmbedder(embedder))
     expected = {caller: expect(opened, remembering, caller, calls) for caller in ASKING}
     with ThreadPoolExecutor(len(ASKING)) as pool:
         asking = [pool.submit(keep_asking, server.url, caller, expected[caller], enough) for caller in ASKING]

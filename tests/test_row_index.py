@@ -96,6 +96,19 @@ def test_hidden_rows_change_nothing(seed: int, groups: set[str], dimension: int)
     assert whole.cards(groups) == only_visible.cards(groups)
 
 
+@pytest.mark.parametrize("groups", CALLERS, ids=lambda groups: "+".join(sorted(groups)))
+def test_visible_rows_are_those_that_can_be_found(groups: set[str]) -> None:
+    """A caller's rows come in order of id, each with its own vector, rows without text and hidden ones left out."""
+    rows, vectors = a_box(3)
+    rows[0] = make_row(rows[0].card, rows[0].chunk_index, end=0)
+    found, held = open_rows(rows, vectors).visible(groups)
+    seen = [number for number, row in enumerate(rows) if groups & set(row.card.acl) and number]
+    assert [row.row_id for row in found] == sorted(rows[number].row_id for number in seen)
+    own = {rows[number].row_id: vectors[number] for number in seen}
+    assert np.array_equal(held, np.array([own[row.row_id] for row in found]))
+    assert open_rows(rows, vectors).visible(())[1].shape == (0, 16)
+
+
 def test_forbidden_looks_like_absent() -> None:
     """A card that the caller may not see is not listed, not opened and not found; one they may see is."""
     rows, vectors = a_box(1)

@@ -2,6 +2,7 @@
 
 from rag.indexing.builder import (
     CONTEXTS_FILE,
+    EVALUATION_FILE,
     VECTORS_FILE,
     Builder,
     BuildReport,
@@ -16,6 +17,7 @@ from rag.indexing.preparing import BuildOptions
 
 __all__ = [
     "CONTEXTS_FILE",
+    "EVALUATION_FILE",
     "VECTORS_FILE",
     "BuildOptions",
     "BuildReport",

@@ -54,6 +54,8 @@ from rag.vector_cache import VectorCache
 from rag.verification import BuildFailed, Verified, verify_build
 
 VECTORS_FILE, CONTEXTS_FILE = "cache/vectors.sqlite", "cache/contexts.sqlite"
+EVALUATION_FILE = "cache/evaluation.sqlite"
+"""Vectors that only evaluations have a use for: no build marks or trims them, and ``clean`` drops them."""
 
 Progress = Callable[[str, int, int], object]
 """Called with what is being done, how many are done, and how many there are."""
@@ -106,7 +108,7 @@ class Builder:
     threads: int = 2
     progress: Progress = lambda *_: None
     clean: bool = False
-    """Drop the cache of vectors and make everything anew; no other build is kept."""
+    """Drop the caches of vectors and make everything anew; no other build is kept."""
     keep: int = 1
     """Builds from before that stay on disk."""
     golden: Golden | None = None
@@ -183,9 +185,9 @@ class Builder:
         return None
 
     def _drop_vectors(self) -> None:
-        path = self.index_dir / VECTORS_FILE
-        for part in path.parent.glob(f"{path.name}*"):
-            part.unlink()
+        for path in (self.index_dir / VECTORS_FILE, self.index_dir / EVALUATION_FILE):
+            for part in path.parent.glob(f"{path.name}*"):
+                part.unlink()
 
     def _tidy(self, build_id: str, cache: VectorCache | None = None) -> None:
         """Remove what nobody has a use for now that this build is published."""
