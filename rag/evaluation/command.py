@@ -23,6 +23,7 @@ from rag.errors import IndexMissing, RagError, SettingsInvalid
 from rag.evaluation.findings import Findings
 from rag.evaluation.gathering import gather
 from rag.evaluation.parts import parts_of
+from rag.evaluation.pieces import rank_pieces
 from rag.evaluation.report import render
 from rag.evaluation.terminal import print_differences, print_reports
 from rag.evaluation.vectors import open_cache
@@ -65,6 +66,8 @@ def _parser(settings: Settings) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--beir", type=Path, metavar="DIR", help="evaluate on a BEIR folder (corpus.jsonl, queries.jsonl, qrels.tsv)")
     add("--work", type=Path, metavar="DIR", help="keep the index of the BEIR folder there; else it is thrown away")
+    what = "ids of the BEIR folder such as doc#3 are pieces of a document, and its other pieces speak for each"
+    add("--pieces", action="store_true", help=what)
     golden = f"golden cases (default: {settings.golden_dir}/*.jsonl)"
     add("--golden", type=Path, nargs="+", metavar="FILE", help=golden)
     add("--index", type=Path, default=settings.index_dir, help="index for golden cases (default: %(default)s)")
@@ -122,6 +125,8 @@ def _evaluate(options: argparse.Namespace, chosen: _Chosen, embedder: Embedder, 
     """Ask, print, and write the report."""
     questions = RememberingEmbedder(embedder)
     asked = ask(chosen.cases, index=chosen.index, embedder=questions)
+    if options.pieces:
+        asked = rank_pieces(asked, index=chosen.index, questions=questions)
     findings = _find(options, chosen, asked, embedder, questions) if options.json or options.report else None
     if options.report and findings:
         write_whole(options.report, render(findings).encode("utf-8", "replace"))
