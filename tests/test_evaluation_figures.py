@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from rag.cases import Case
@@ -11,7 +10,6 @@ from rag.evaluation.parts import by_direction, figures_of, parts_of
 from rag.evaluation.refusals import curve_of, find_refusals
 from rag.evaluation.wrong import is_missed, is_wrongly_answered, is_wrongly_refused, listed
 from rag.measuring import Asked, ask
-from rag.metrics import auroc, roc
 from rag.opening import OpenIndex
 from rag.records import Answer, Refusal
 from tests.tiny import FixedQuestion, tiny_index
@@ -41,34 +39,8 @@ def a_case(
     return Asked(case, tuple(ranking.split()), best, threshold, answer(refused=below if refused is None else refused))
 
 
-def test_a_curve_by_hand() -> None:
-    """Three answerable and two unanswerable scores give the six places, the shares and the area worked by hand."""
-    positives, negatives = [0.9, 0.8, 0.4], [0.5, 0.3]
-    found = roc(positives, negatives)
-    assert [place for place, *_ in found] == [0.3, 0.4, 0.5, 0.8, 0.9, np.nextafter(0.9, 1)]
-    assert [below for _, *below in found] == [[0, 0], [0, 0.5], [1 / 3, 0.5], [1 / 3, 1], [2 / 3, 1], [1, 1]]
-    # five of the six pairs are in order
-    assert auroc(positives, negatives) == pytest.approx(5 / 6)
-    assert area(found) == pytest.approx(1 / 3 * 0.5 + 2 / 3 * 1)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_area_below_the_curve_is_the_auroc(seed: int) -> None:
-    """Counting pairs and measuring the area agree, with ties too."""
-    generator = np.random.default_rng(seed)
-    positives, negatives = (generator.integers(low, low + 6, 15).tolist() for low in (2, 0))
-    assert area(roc(positives, negatives)) == pytest.approx(auroc(positives, negatives))
-
-
-def area(points: list[tuple[float, float, float]]) -> float:
-    across, up = np.array(points)[:, 1], np.array(points)[:, 2]
-    return float((np.diff(across) * (up[1:] + up[:-1]) / 2).sum())
-
-
 def test_a_curve_needs_both_sides() -> None:
-    """Scores of one side alone have no curve."""
-    with pytest.raises(ValueError, match="both sides"):
-        roc([0.5], [])
+    """Answerable cases alone have no curve."""
     assert curve_of([a_case(0.5, right="a")]) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag.metrics import mean, ndcg_at, paired_bootstrap, recall_at, reciprocal_rank_at, success_at
+from rag.metrics import auroc, mean, ndcg_at, paired_bootstrap, recall_at, reciprocal_rank_at, roc, success_at
 
 BOUNDED = settings(
     max_examples=100, deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -145,3 +145,33 @@ def test_the_bootstrap_needs_pairs() -> None:
     """Lists of other lengths are refused."""
     with pytest.raises(ValueError, match="zip"):
         paired_bootstrap([1.0], [])
+
+
+def test_a_curve_by_hand() -> None:
+    """Three answerable and two unanswerable scores give the six places, the shares and the area worked by hand."""
+    positives, negatives = [0.9, 0.8, 0.4], [0.5, 0.3]
+    found = roc(positives, negatives)
+    assert [place for place, *_ in found] == [0.3, 0.4, 0.5, 0.8, 0.9, np.nextafter(0.9, 1)]
+    assert [below for _, *below in found] == [[0, 0], [0, 0.5], [1 / 3, 0.5], [1 / 3, 1], [2 / 3, 1], [1, 1]]
+    # five of the six pairs are in order
+    assert auroc(positives, negatives) == pytest.approx(5 / 6)
+    assert area(found) == pytest.approx(1 / 3 * 0.5 + 2 / 3 * 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_area_below_the_curve_is_the_auroc(seed: int) -> None:
+    """Counting pairs and measuring the area agree, with ties too."""
+    generator = np.random.default_rng(seed)
+    positives, negatives = (generator.integers(low, low + 6, 15).tolist() for low in (2, 0))
+    assert area(roc(positives, negatives)) == pytest.approx(auroc(positives, negatives))
+
+
+def area(points: list[tuple[float, float, float]]) -> float:
+    across, up = np.array(points)[:, 1], np.array(points)[:, 2]
+    return float((np.diff(across) * (up[1:] + up[:-1]) / 2).sum())
+
+
+def test_a_curve_needs_both_sides() -> None:
+    """Scores of one side alone have no curve."""
+    with pytest.raises(ValueError, match="both sides"):
+        roc([0.5], [])
