@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rag.builds import current_build, use_build
+from rag.cached_embedding import RememberingEmbedder
 from rag.cases import read_golden
 from rag.embedding import Embedder, QueryEmbedder
 from rag.errors import IndexMissing, IndexUnusable
@@ -529,3 +530,19 @@ def test_a_reranker_that_fails_leaves_the_order(tmp_path: Path, caplog: pytest.L
     assert record.levelno == logging.ERROR
     assert "the score nan" in record.getMessage()
     assert "cosa" not in record.getMessage()
+
+
+def test_the_hybrid_never_regrets(sample_index: OpenIndex, embedder: Embedder) -> None:
+    """On the development golden cases both rankings fused find first as often as the better of the two, or nearly."""
+    cases = [case for case in read_golden(GOLDEN) if case.grades and not case.held_out]
+    known = RememberingEmbedder(embedder)
+    firsts = dict.fromkeys(("words", *FUSIONS), 0)
+    for case in cases:
+        for fusion in FUSIONS:
+            found = retrieve(
+                case.question, case.groups, index=sample_index, embedder=known, top_k=1, threshold=-1.0, fusion=fusion
+            )
+            firsts[fusion] += found.passages[0].card.card_id in case.grades
+        covered = sample_index.lexical.search(case.question, found.language, case.groups)
+        firsts["words"] += any(card_id in case.grades for card_id, _ in covered.best(1))
+    assert firsts["coverage"] >= max(firsts["dense"], firsts["words"]) - 0.01 * len(cases), firsts
