@@ -178,7 +178,7 @@ class ChatClient:
         )
         number = self._breaker.admit()
         if number is None:
-            what = f"is not asked, as its last {self._breaker.failures} answers or more failed"
+            what = f"is not asked, as at least {self._breaker.failures} answers in a row failed"
             raise self._faults.failed("circuit_open", what, "See the reasons before; it is tried again by itself.")
         is_settled = False
         try:
