@@ -59,9 +59,19 @@ class Settings:
     llm_model: str | None = None
     llm_api_key: str | None = field(default=None, repr=False)
     llm_timeout_seconds: float = 60.0
-    """Of one attempt."""
+    """Of one attempt, while an index is built."""
     llm_concurrency: int = 4
     """Questions at a time."""
+    llm_connect_seconds: float = 3.0
+    """Of an answer to a person: until there is a connection."""
+    llm_first_byte_seconds: float = 15.0
+    """Of an answer to a person: from the request to the first byte of the answer."""
+    llm_idle_seconds: float = 10.0
+    """Of an answer to a person: between two pieces of it."""
+    llm_total_seconds: float = 45.0
+    """Of an answer to a person: everything, with other attempts."""
+    llm_max_tokens: int = 400
+    """Of an answer to a person."""
     llm_price_in: float = 0.0
     """Of a million tokens, in any currency; 0 means unknown."""
     llm_price_out: float = 0.0
@@ -218,6 +228,11 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_LLM_API_KEY": _key,
     "FICHERO_LLM_TIMEOUT_SECONDS": _decimal(0.1, 3_600, "60"),
     "FICHERO_LLM_CONCURRENCY": _whole(1, 64),
+    "FICHERO_LLM_CONNECT_SECONDS": _decimal(0.05, 600, "3"),
+    "FICHERO_LLM_FIRST_BYTE_SECONDS": _decimal(0.05, 600, "15"),
+    "FICHERO_LLM_IDLE_SECONDS": _decimal(0.05, 600, "10"),
+    "FICHERO_LLM_TOTAL_SECONDS": _decimal(0.05, 600, "45"),
+    "FICHERO_LLM_MAX_TOKENS": _whole(16, 4_096),
     "FICHERO_LLM_PRICE_IN": _decimal(0, 100_000, "0.15"),
     "FICHERO_LLM_PRICE_OUT": _decimal(0, 100_000, "0.60"),
     "FICHERO_LOG_LEVEL": _one_of("debug", "info", "warning", "error"),
