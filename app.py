@@ -27,8 +27,11 @@ from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope
 from rag.serving.identity import groups_of
 from rag.serving.loading import Loading
+from rag.serving.metering import CONTENT_TYPE, Meter
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
-from rag.serving.questions import read_question
+from rag.serving.questions import read_question, read_search
+from rag.serving.streaming import EventStream, Left, event_blocks, last_answer, unless_left
+from rag.serving.writing import writer_of
 from rag.settings import Settings, parse_settings
 
 STATIC_DIR = Path(__file__).resolve().parent / "static"
@@ -49,6 +52,7 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
             Route("/cards/{card_id}", show_card),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/metrics", metrics),
             Mount("/static", StaticFiles(directory=STATIC_DIR)),
         ],
         lifespan=lifespan,
@@ -56,6 +60,7 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
     )
     app.state.settings = settings
     app.state.engine = engine
+    app.state.meter = Meter()
     # a redirect would repeat what the caller sent
     app.router.redirect_slashes = False
     # outermost, so that faults of ours wear the same headers
@@ -67,18 +72,37 @@ async def page(request: Request) -> Response:
     return FileResponse(STATIC_DIR / "index.html", headers={"Cache-Control": "no-cache"})
 
 
-async def ask(request: Request) -> Response:
-    """GET or POST /ask: a cited answer, or a refusal."""
+async def ask(request: Request) -> ASGIApp:
+    """GET or POST /ask: a cited answer, or a refusal; in pieces if that is asked for."""
     groups, engine = _groups(request), _engine(request)
     question = await read_question(request)
+    meter: Meter = request.app.state.meter
     request_id = request.scope["request_id"]
-    return _json(await engine.answer(question.text, groups, top_k=question.top_k, request_id=request_id))
+    events = meter.count(
+        engine.answer(
+            question.text,
+            groups,
+            top_k=question.top_k,
+            request_id=request_id,
+            history=question.history,
+            whole=not question.stream,
+        )
+    )
+    if question.stream:
+        # what is not ready yet says so before a stream begins
+        engine.loaded  # noqa: B018
+        return EventStream(event_blocks(events, request_id))
+    answering = last_answer(events)
+    try:
+        return _json(await (unless_left(answering, request.receive) if engine.writes else answering))
+    except Left:
+        return Response(status_code=499)
 
 
 async def search(request: Request) -> Response:
     """POST /search: retrieval only."""
     groups, engine = _groups(request), _engine(request)
-    question = await read_question(request)
+    question = await read_search(request)
     found, version = await engine.search(question.text, groups, top_k=question.top_k)
     return _json(
         {
@@ -125,6 +149,12 @@ async def readyz(request: Request) -> Response:
     return _json({"status": "ready", "index_version": version, "reload_failed": engine.reload_failed})
 
 
+async def metrics(request: Request) -> Response:
+    """GET /metrics: counts for Prometheus."""
+    meter: Meter = request.app.state.meter
+    return Response(meter.exposition(), headers={"Content-Type": CONTENT_TYPE})
+
+
 def _groups(request: Request) -> frozenset[str]:
     settings: Settings = request.app.state.settings
     return groups_of(request, settings.tokens)
@@ -152,13 +182,14 @@ def main() -> int:
     """Serve until told to stop; 3 when settings, model or index cannot be used."""
     try:
         settings = parse_settings(os.environ)
+        writer = writer_of(settings)
     except RagError as error:
         print(error, file=sys.stderr)
         return EXIT_UNUSABLE
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     # a build that comes into use before loading begins is the one that is loaded
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    engine = Engine(settings)
+    engine = Engine(settings, writer=writer)
 
     def stop() -> None:
         server.should_exit = True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag.answering import answer_question
+from rag.answering import Search, answer_question
 from rag.cached_embedding import RememberingEmbedder
 from rag.cases import Case, Golden
 from rag.embedding import QueryEmbedder
@@ -109,15 +109,8 @@ def ask(cases: Sequence[Case], *, index: OpenIndex, embedder: QueryEmbedder) -> 
     known = RememberingEmbedder(embedder)
     asked: list[Asked] = []
     for case in cases:
-        answer = answer_question(
-            case.question,
-            case.groups,
-            index=index,
-            embedder=known,
-            top_k=ANSWER_TOP_K,
-            min_similarity=None,
-            request_id="evaluation",
-        )
+        search = Search(case.groups, index, known, top_k=ANSWER_TOP_K)
+        answer = answer_question(case.question, search, request_id="evaluation")
         found = retrieve(case.question, case.groups, index=index, embedder=known, top_k=DEPTH)
         ranking = tuple(passage.card.card_id for passage in found.passages)
         asked.append(Asked(case, ranking, found.best_score, found.threshold, answer))

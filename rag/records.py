@@ -137,8 +137,16 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A question asked before, and what was answered."""
+
+    question: str
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
-    """A quote and its place in the card: ``card.text[start:end] == quote`` when the verdict is ``valid``."""
+    """A quote and its place in the card: ``card.text[start:end] == quote``; empty if the verdict is not ``valid``."""
 
     number: int
     card_id: str
@@ -153,6 +161,7 @@ class Citation:
     end: int
     score: float
     verdict: str
+    """``valid``, or ``unsupported``: the card does not say what the sentence says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,8 @@ class TextSegment:
     text: str
     language: str
     type: str = "text"
+    supported: bool = True
+    """False for a sentence that cites cards which do not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +216,7 @@ class Refusal:
     """Why there is no answer, and the nearest cards this caller may see."""
 
     reason: str
-    """``below_threshold``, ``no_cards`` or ``no_evidence``."""
+    """``below_threshold``, ``no_cards``, ``no_evidence`` or ``llm_refused``."""
     best_score: float | None
     threshold: float
     nearest: tuple[CardLink, ...]
@@ -217,16 +228,23 @@ class Answer:
 
     request_id: str
     question: str
+    searched: str | None
+    """What was searched for in place of the question, where earlier ones had to complete it."""
     answer: str
-    """The text with a marker ``[cite:card-id]`` after each quote; empty in a refusal."""
+    """The text with a marker ``[cite:card-id]`` for each citation that holds; in a refusal, the words for that."""
     segments: tuple[TextSegment | CitationSegment, ...]
     language: str
     """The language of the question."""
     mode: str
+    """``extractive`` or ``llm``: who wrote the text."""
     degraded: bool
+    """The language model should have written it, and could not."""
     degraded_reason: str | None
     refusal: Refusal | None
     citations: tuple[Citation, ...]
+    rejected: dict[str, int]
+    """What a language model wrote and is not shown: markers of ``unknown`` cards or ``malformed``, sentences
+    ``withheld``."""
     retrieved: tuple[RetrievedCard, ...]
     index_version: str
     timings_ms: dict[str, float]

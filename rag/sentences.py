@@ -11,7 +11,7 @@ from rag.records import Span
 SENTENCES_VERSION = 3
 """Raise it when the same card would give other sentences."""
 
-_ENDS, _CLOSERS, _OPENERS = frozenset(".!?…"), frozenset("\"'»”’)]*_"), frozenset("¿¡\"'«“‘([*_-–—")
+SENTENCE_ENDS, SENTENCE_CLOSERS, _OPENERS = frozenset(".!?…"), frozenset("\"'»”’)]*_"), frozenset("¿¡\"'«“‘([*_-–—")
 # a full stop behind these ends no sentence
 _ABBREVIATIONS = frozenset(
     """
@@ -79,18 +79,27 @@ def _sentence_end(text: str, start: int, end: int) -> int:
     """The position behind the sentence that begins at ``start``."""
     position = start
     while position < end:
-        if text[position] not in _ENDS:
+        if text[position] not in SENTENCE_ENDS:
             position += 1
             continue
-        stop = position + 1
-        while stop < end and (text[stop] in _ENDS or text[stop] in _CLOSERS):
-            stop += 1
-        if stop >= end or (
-            text[stop].isspace() and _begins_sentence(text, stop, end) and not _abbreviates(text, start, position)
-        ):
+        stop = behind_stops(text, position, end)
+        if stop >= end or ends_sentence(text, start, position, stop, end):
             return stop
         position = stop
     return end
+
+
+def behind_stops(text: str, position: int, end: int) -> int:
+    """The position behind the stop at ``position``, more stops and what closes a sentence."""
+    stop = position + 1
+    while stop < end and (text[stop] in SENTENCE_ENDS or text[stop] in SENTENCE_CLOSERS):
+        stop += 1
+    return stop
+
+
+def ends_sentence(text: str, start: int, position: int, stop: int, end: int) -> bool:
+    """Whether a sentence from ``start`` ends with the stop at ``position``, with text from ``stop`` up to ``end``."""
+    return text[stop].isspace() and _begins_sentence(text, stop, end) and not _abbreviates(text, start, position)
 
 
 def _begins_sentence(text: str, position: int, end: int) -> bool:

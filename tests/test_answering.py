@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from rag.answering import ANSWER_CHARS, NEAREST_CARDS, answer_question
+from rag.answering import ANSWER_CHARS, NEAREST_CARDS, Search, answer_question
 from rag.cached_embedding import RememberingEmbedder
 from rag.cases import Case, read_golden
 from rag.embedding import Embedder
@@ -84,15 +84,8 @@ def ask(
     top_k: int = 5,
     min_similarity: float | None = None,
 ) -> Answer:
-    return answer_question(
-        question,
-        groups,
-        index=index,
-        embedder=embedder,
-        top_k=top_k,
-        min_similarity=min_similarity,
-        request_id="test",
-    )
+    search = Search(groups, index, embedder, top_k=top_k, min_similarity=min_similarity)
+    return answer_question(question, search, request_id="test")
 
 
 def test_every_quote_is_the_span_of_its_card(sample_index: OpenIndex, answers: list[tuple[Case, Answer]]) -> None:

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from benchmarks.boxes import rows_of
-from rag.answering import answer_question
+from rag.answering import Search, answer_question
 from rag.builds import BuildRunning, builder_lock, current_build
 from rag.cards import PARSER_VERSION, read_cards
 from rag.chunking import CHUNKER_VERSION
@@ -108,15 +108,8 @@ def empty_box(built: Box, tmp_path: Path) -> Box:
 
 
 def ask(question: str, index: OpenIndex, embedder: Embedder, *, min_similarity: float | None = None) -> Answer:
-    return answer_question(
-        question,
-        PUBLIC,
-        index=index,
-        embedder=embedder,
-        top_k=5,
-        min_similarity=min_similarity,
-        request_id="test",
-    )
+    search = Search(PUBLIC, index, embedder, top_k=5, min_similarity=min_similarity)
+    return answer_question(question, search, request_id="test")
 
 
 def builds_in(index_dir: Path) -> set[str]:

@@ -36,6 +36,7 @@ from rag.opening import OPEN_ATTEMPTS, open_index
 from rag.records import Answer, Retrieval
 from rag.reranking import load_reranker
 from rag.serving.engine import CONCURRENT_QUESTIONS, Engine, Loaded
+from rag.serving.streaming import last_answer
 from rag.settings import Settings
 from tests.boxes import (
     NO_TOKEN,
@@ -404,7 +405,7 @@ def test_what_was_asked_before_is_answered_from_before(
 
     async def ask_across_a_reload() -> tuple[list[Answer], tuple[Retrieval, str], Answer]:
         def answer() -> Coroutine[Any, Any, Answer]:
-            return engine.answer(secret.question, groups, top_k=1, request_id="")
+            return last_answer(engine.answer(secret.question, groups, top_k=1, request_id=""))
 
         waiting = [asyncio.create_task(answer()) for _ in range(CONCURRENT_QUESTIONS + 1)]
         searching = asyncio.create_task(engine.search(secret.question, groups, top_k=1))

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 
-from rag.answering import answer_question
+from rag.answering import (
+    Asked,
+    Event,
+    Search,
+    SourcesFound,
+    Writer,
+    answer_question,
+    follow_up,
+    may_follow_up,
+    shown_of,
+)
 from rag.embedding import Embedder, load_embedder, read_description
 from rag.errors import (
     IndexMissing,
@@ -24,7 +36,7 @@ from rag.errors import (
     RerankerUnusable,
 )
 from rag.opening import OpenIndex, open_index
-from rag.records import Answer, Retrieval
+from rag.records import Retrieval, Turn
 from rag.reranking import CrossEncoder, folder_stamp, load_reranker
 from rag.retrieval import retrieve
 from rag.serving.problems import Problem
@@ -62,9 +74,10 @@ class Loaded:
 class Engine:
     """Holds what answers questions. Nothing is answered before ``load`` has verified and warmed up everything."""
 
-    def __init__(self, settings: Settings, loaded: Loaded | None = None) -> None:
-        """``loaded`` is for those who have it already."""
+    def __init__(self, settings: Settings, loaded: Loaded | None = None, writer: Writer | None = None) -> None:
+        """``loaded`` is for those who have it already; without a ``writer`` answers are made of quotes."""
         self._settings = settings
+        self._writer = writer
         self._loaded = loaded
         self._limiter = anyio.CapacityLimiter(CONCURRENT_QUESTIONS)
         self.failure: RagError | None = None
@@ -157,39 +170,94 @@ class Engine:
             raise Problem(503, "not-ready", detail, headers={"Retry-After": "1"})
         return self._loaded
 
-    async def answer(self, question: str, groups: Collection[str], *, top_k: int | None, request_id: str) -> Answer:
-        """Answer one question; see ``rag.answering``."""
-        loaded, settings = self.loaded, self._settings
-        return await self._in_thread(
-            lambda: answer_question(
-                question,
-                groups,
-                index=loaded.index,
-                embedder=loaded.embedder,
-                top_k=top_k or settings.top_k,
-                min_similarity=settings.min_similarity,
-                request_id=request_id,
-                fusion=settings.fusion,
-                reranker=loaded.reranker,
+    @property
+    def writes(self) -> bool:
+        """Whether a language model writes the answers."""
+        return self._writer is not None
+
+    async def __aenter__(self) -> Engine:
+        if self._writer:
+            await self._writer.client.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._writer:
+            await self._writer.client.__aexit__(kind, error, traceback)
+
+    async def answer(
+        self,
+        question: str,
+        groups: Collection[str],
+        *,
+        top_k: int | None,
+        request_id: str,
+        history: Sequence[Turn] = (),
+        whole: bool = True,
+    ) -> AsyncGenerator[Event, None]:
+        """
+        Answer one question; see ``rag.answering``. The last event is the answer.
+
+        ``whole`` says that only that one will be shown.
+        """
+        search = self._search(groups, top_k)
+        if self._writer is None:
+            answer = await self._in_thread(
+                lambda: answer_question(question, search, request_id=request_id, history=history)
             )
+            yield SourcesFound(answer.retrieved)
+            for shown in shown_of(answer):
+                yield shown
+            yield answer
+            return
+        started, deadline = time.perf_counter(), self._writer.deadline()
+        found = await self._in_thread(lambda: search(question))
+        searched = None
+        if history:
+            found, searched = await self._complete(question, found, history, search, deadline)
+        written = self._writer.write(
+            Asked(request_id, question, search.index.build_id, started, searched),
+            found,
+            history,
+            index=search.index,
+            embedder=search.embedder,
+            in_thread=self._in_thread,
+            whole=whole,
+            deadline=deadline,
         )
+        async with aclosing(written):
+            async for event in written:
+                yield event
 
     async def search(self, question: str, groups: Collection[str], *, top_k: int | None) -> tuple[Retrieval, str]:
         """Retrieve for one question, and the version of the index that it came from."""
+        search = self._search(groups, top_k)
+        return await self._in_thread(lambda: search(question)), search.index.build_id
+
+    async def _complete(
+        self, question: str, found: Retrieval, history: Sequence[Turn], search: Search, deadline: float
+    ) -> tuple[Retrieval, str | None]:
+        """What a question finds as the language model rewrote it, else as earlier ones complete it."""
+        if self._writer and may_follow_up(found, slack=search.slack):
+            rewritten = await self._writer.rewrite(question, history, found.language, deadline=deadline)
+            if rewritten and rewritten != question:
+                completed = await self._in_thread(lambda: search(rewritten))
+                if completed.passed:
+                    return completed, rewritten
+        return await self._in_thread(lambda: follow_up(question, found, history, search, slack=search.slack))
+
+    def _search(self, groups: Collection[str], top_k: int | None) -> Search:
         loaded, settings = self.loaded, self._settings
-        found = await self._in_thread(
-            lambda: retrieve(
-                question,
-                groups,
-                index=loaded.index,
-                embedder=loaded.embedder,
-                top_k=top_k or settings.top_k,
-                threshold=settings.min_similarity,
-                fusion=settings.fusion,
-                reranker=loaded.reranker,
-            )
+        return Search(
+            groups,
+            loaded.index,
+            loaded.embedder,
+            top_k=top_k or settings.top_k,
+            min_similarity=settings.min_similarity,
+            fusion=settings.fusion,
+            reranker=loaded.reranker,
         )
-        return found, loaded.index.build_id
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)

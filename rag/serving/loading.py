@@ -40,7 +40,8 @@ class Loading:
         """Listen for SIGHUP and start loading; at the end, wait for what is being loaded."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
         task = asyncio.create_task(self._work())
-        yield
+        async with self._engine:
+            yield
         self._ending = True
         self._asked.set()
         await task

@@ -40,16 +40,23 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
 
-def problem_response(problem: Problem) -> Response:
-    """The problem document."""
-    body = {
+def problem_document(problem: Problem) -> dict[str, str | int]:
+    """What RFC 9457 says of a problem."""
+    return {
         "type": f"urn:fichero:problem:{problem.slug}",
         "title": _TITLES[problem.slug],
         "status": problem.status,
         "detail": problem.detail,
     }
+
+
+def problem_response(problem: Problem) -> Response:
+    """The problem document as a response."""
     return Response(
-        orjson.dumps(body), status_code=problem.status, headers=problem.headers, media_type="application/problem+json"
+        orjson.dumps(problem_document(problem)),
+        status_code=problem.status,
+        headers=problem.headers,
+        media_type="application/problem+json",
     )
 
 

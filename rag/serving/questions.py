@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import orjson
 from starlette.requests import ClientDisconnect, Request
 
+from rag.records import Turn
 from rag.serving.problems import Problem
 
 BODY_LIMIT_BYTES = 65_536
@@ -18,17 +19,26 @@ BODY_SECONDS = 10.0
 """The whole body has to be here by then."""
 QUESTION_LIMIT_CHARS = 2_000
 TOP_K_LIMIT = 20
+TURNS_LIMIT = 20
+ANSWER_LIMIT_CHARS = 8_000
 
 _JSON_FIELDS = ("question", "top_k", "stream", "history")
-_FORM_FIELDS = ("q", "top_k")
+_FORM_FIELDS = ("q", "top_k", "stream")
+_TURN_FIELDS = ("question", "answer")
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that may be asked, and how many cards to retrieve for it."""
+    """A question that may be asked, and how."""
 
     text: str
     top_k: int | None
+    """Cards to retrieve for it."""
+    stream: bool = False
+    """Whether the answer is wanted in pieces, as it comes."""
+    history: tuple[Turn, ...] = ()
+    """What was asked before, and answered, in that order."""
 
 
 async def read_question(request: Request) -> Question:
@@ -44,11 +54,24 @@ async def read_question(request: Request) -> Question:
     if kind not in ("application/json", "application/x-www-form-urlencoded"):
         known = "application/json or application/x-www-form-urlencoded"
         raise Problem(415, "unsupported-media-type", f"Send the question with Content-Type {known}.")
-    body = await _read_body(request)
+    body = await read_body(request)
     return _from_json(body) if kind == "application/json" else _from_form(_fields(body))
 
 
-async def _read_body(request: Request) -> bytes:
+async def read_search(request: Request) -> Question:
+    """
+    Read what to search for: a question by itself, whose hits come whole.
+
+    Raises:
+        Problem: as for ``read_question``.
+    """
+    question = await read_question(request)
+    if question.stream or question.history:
+        raise Problem(422, "invalid-request", "A search takes neither stream nor history; leave them out.")
+    return question
+
+
+async def read_body(request: Request) -> bytes:
     """The body, counted as it comes, so that a chunked one is bounded too."""
     body = bytearray()
     try:
@@ -74,11 +97,12 @@ def _from_json(body: bytes) -> Question:
     if not isinstance(found, dict):
         raise Problem(422, "invalid-request", 'The body is not an object. Send {"question": "..."}.')
     _refuse_unknown(found, _JSON_FIELDS)
-    if found.get("stream") is not None and found["stream"] is not False:
-        raise Problem(422, "invalid-request", "stream: this version gives whole answers only; leave it out.")
-    if found.get("history") not in (None, []):
-        raise Problem(422, "invalid-request", "history: this version answers single questions only; leave it out.")
-    return Question(_check_text(found.get("question"), "question"), _check_top_k(found.get("top_k")))
+    return Question(
+        text=check_text(found.get("question"), "question"),
+        top_k=_check_top_k(found.get("top_k")),
+        stream=_check_flag(found.get("stream")),
+        history=_check_history(found.get("history")),
+    )
 
 
 def _from_form(fields: Mapping[str, str]) -> Question:
@@ -86,7 +110,9 @@ def _from_form(fields: Mapping[str, str]) -> Question:
     top_k = fields.get("top_k")
     digits = top_k is not None and top_k.isascii() and top_k.isdigit() and len(top_k) < 4
     number: object = int(top_k) if top_k is not None and digits else top_k
-    return Question(_check_text(fields.get("q"), "q"), _check_top_k(number))
+    stream: object = fields.get("stream") or None
+    stream = _FLAGS.get(stream.lower(), stream) if isinstance(stream, str) else stream
+    return Question(check_text(fields.get("q"), "q"), _check_top_k(number), _check_flag(stream))
 
 
 def _fields(encoded: bytes) -> dict[str, str]:
@@ -106,7 +132,7 @@ def _refuse_unknown(found: Mapping[str, Any], known: tuple[str, ...]) -> None:
         raise Problem(422, "invalid-request", f"There is an unknown field. Known: {', '.join(known)}.")
 
 
-def _check_text(value: object, name: str) -> str:
+def check_text(value: object, name: str) -> str:
     if value is None:
         raise Problem(422, "question-empty", f"Send the question in the field {name}.")
     if not isinstance(value, str):
@@ -127,3 +153,34 @@ def _check_top_k(value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= TOP_K_LIMIT:
         raise Problem(422, "invalid-request", f"top_k is not a whole number from 1 to {TOP_K_LIMIT}.")
     return value
+
+
+def _check_flag(value: object) -> bool:
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise Problem(422, "invalid-request", "stream is neither true nor false.")
+    return value
+
+
+def _check_history(value: object) -> tuple[Turn, ...]:
+    """The turns of a conversation; what stands in one is text, whoever is said to have written it."""
+    form = 'history is not a list of {"question": "...", "answer": "..."}, the oldest first.'
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise Problem(422, "invalid-request", form)
+    if len(value) > TURNS_LIMIT:
+        raise Problem(422, "invalid-request", f"history has {len(value):,} turns; send the last {TURNS_LIMIT}.")
+    turns = []
+    for turn in value:
+        if not isinstance(turn, dict) or not turn.keys() <= set(_TURN_FIELDS):
+            raise Problem(422, "invalid-request", form)
+        question, answer = turn.get("question"), turn.get("answer", "")
+        if not isinstance(question, str) or not isinstance(answer, str):
+            raise Problem(422, "invalid-request", form)
+        if len(question) > QUESTION_LIMIT_CHARS or len(answer) > ANSWER_LIMIT_CHARS:
+            most = f"{QUESTION_LIMIT_CHARS:,} and {ANSWER_LIMIT_CHARS:,} characters"
+            raise Problem(422, "invalid-request", f"A question or answer of history is too long; at most {most}.")
+        turns.append(Turn(question, answer))
+    return tuple(turns)

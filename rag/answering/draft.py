@@ -1,0 +1,175 @@
+"""What a language model writes, checked sentence by sentence as it comes."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from rag.answering.citing import cite
+from rag.answering.events import CitationShown, Shown, TextShown
+from rag.answering.thoughts import Thoughts
+from rag.claims import Claim, ClaimSplitter
+from rag.language import detect_language
+from rag.links import without_links
+from rag.markers import MarkerScanner
+from rag.prompting import NO_ANSWER, repeats_instructions
+from rag.records import Citation, CitationSegment, Span, TextSegment
+from rag.replies import ReplyUnreadable, read_reply
+from rag.support import Sources, Support
+
+VERDICTS = ("valid", "added", "unsupported", "unknown", "malformed", "withheld")
+
+
+class Draft:
+    """
+    A model's text goes in, in any pieces; what may be shown comes out.
+
+    Every citation is checked before its sentence is shown, and nothing is shown before the first that holds: an answer
+    without any leaves no trace. A sentence that cites cards which do not say so is shown as such; one that cites
+    nothing, and that no card says, is withheld.
+    """
+
+    def __init__(self, sources: Sources, language: str, *, addresses: Collection[str] = ()) -> None:
+        """``addresses`` are the links that stand in the sources."""
+        self._sources = sources
+        self._language = language
+        self._addresses = addresses
+        self._thoughts = Thoughts()
+        self._scanner, self._splitter = MarkerScanner(), ClaimSplitter()
+        self._held: list[Shown] = []
+        self._numbers: dict[str, int] = {}
+        self._places: dict[tuple[str, Span | None, str], int] = {}
+        self._begun = False
+        self.refused = False
+        """The model said that the cards do not answer."""
+        self.has_valid = False
+        self.counts: Counter[str] = Counter()
+        self.citations: list[Citation] = []
+        self.segments: list[TextSegment | CitationSegment] = []
+
+    def feed(self, text: str) -> list[Claim]:
+        """The sentences that are whole after this piece, not yet judged."""
+        claims: list[Claim] = []
+        for said in self._thoughts.feed(text):
+            claims += self._said(said)
+        return claims
+
+    def finish(self, *, cut_off: bool = False) -> list[Claim]:
+        """The rest of them; not the last one, if the text was cut off in it."""
+        claims: list[Claim] = []
+        for said in self._thoughts.finish():
+            claims += self._said(said)
+        if self._thoughts.enclosed:
+            try:
+                reply = read_reply(self._thoughts.enclosed)
+            except ReplyUnreadable:
+                return []
+            self.refused = self.refused or reply.refused
+            claims += self._said(reply.answer)
+        claims += self._splitter.feed(self._scanner.finish())
+        return claims + self._splitter.finish(cut_off=cut_off)
+
+    def judge(self, claims: Sequence[Claim], *, listed: Sequence[str] = ()) -> list[Shown]:
+        """
+        What may be shown of sentences, in their order; embeds each of them.
+
+        ``listed`` are cards that the model named beside its text; those that nobody retrieved are counted.
+        """
+        self.counts["unknown"] += sum(card_id not in self._sources.card_ids for card_id in set(listed) - {NO_ANSWER})
+        for claim in claims:
+            self._held += self._judge(claim)
+        if not self.has_valid:
+            return []
+        shown, self._held = self._held, []
+        for piece in shown:
+            self.segments.append(piece.segment)
+        return shown
+
+    @property
+    def rejected(self) -> Mapping[str, int]:
+        """What was not shown, counted."""
+        return {name: self.counts[name] for name in ("unknown", "malformed", "withheld") if self.counts[name]}
+
+    def _said(self, text: str | None) -> list[Claim]:
+        if text is None:
+            # what came before were thoughts
+            self._scanner, self._splitter = MarkerScanner(), ClaimSplitter()
+            return []
+        return self._splitter.feed(self._scanner.feed(text))
+
+    def _judge(self, claim: Claim) -> Iterator[Shown]:
+        named = dict.fromkeys(card_id for _, marker in claim.markers for card_id in marker.card_ids)
+        self.counts["malformed"] += sum(marker.malformed for _, marker in claim.markers)
+        known = [card_id for card_id in named if card_id in self._sources.card_ids]
+        self.refused = self.refused or (NO_ANSWER in named and NO_ANSWER not in known)
+        self.counts["unknown"] += len(named) - len(known) - (NO_ANSWER in named and NO_ANSWER not in known)
+        text = " ".join(_composed(without_links(claim.text, self._addresses)).split(" ")).strip()
+        if not any(map(str.isalnum, text)) or repeats_instructions(text):
+            self.counts["unsupported"] += len(known)
+            self.counts["withheld"] += any(map(str.isalnum, text))
+            return
+        supports = self._sources.support(text, self._language)
+        holding = [card_id for card_id in known if card_id in supports and supports[card_id].holds]
+        added = [] if holding else _best(supports, known)
+        if not known and not added:
+            self.counts["withheld"] += 1
+            return
+        self.counts["valid"] += len(holding)
+        self.counts["added"] += len(added)
+        self.counts["unsupported"] += len(known) - len(holding)
+        self.has_valid = self.has_valid or bool(holding or added)
+        yield from self._pieces(claim, text, [*known, *added], supports, supported=bool(holding or added))
+
+    def _pieces(
+        self, claim: Claim, text: str, card_ids: Sequence[str], supports: Mapping[str, Support], *, supported: bool
+    ) -> Iterator[Shown]:
+        lead = claim.lead if self._begun else ""
+        self._begun = True
+        language = detect_language(text, default=self._language)
+        placed = _offsets(claim, text)
+        position = 0
+        for card_id in sorted(card_ids, key=lambda card_id: placed.get(card_id, len(text))):
+            offset = placed.get(card_id, len(text))
+            if offset > position or position == 0:
+                yield TextShown(TextSegment(lead + text[position:offset], language, supported=supported))
+                lead = ""
+            position = max(position, offset)
+            yield self._citation(card_id, supports.get(card_id))
+        if position < len(text):
+            yield TextShown(TextSegment(text[position:], language, supported=supported))
+
+    def _citation(self, card_id: str, support: Support | None) -> CitationShown:
+        verdict = "valid" if support and support.holds else "unsupported"
+        span = support.span if support and support.holds else None
+        number = self._numbers.setdefault(card_id, len(self._numbers) + 1)
+        key = (card_id, span, verdict)
+        if key not in self._places:
+            self._places[key] = len(self.citations)
+            score = support.similarity if support else 0.0
+            card = self._sources.card(card_id)
+            self.citations.append(cite(card, span, number=number, score=score, verdict=verdict))
+        place = self._places[key]
+        return CitationShown(CitationSegment(place, number, card_id), self.citations[place])
+
+
+def _best(supports: Mapping[str, Support], tried: Collection[str]) -> list[str]:
+    """The card that says most nearly what a sentence says, if any of those not tried does."""
+    holding = [support for card_id, support in supports.items() if support.holds and card_id not in tried]
+    return [max(holding, key=lambda support: support.similarity + support.coverage).card.card_id] if holding else []
+
+
+def _offsets(claim: Claim, text: str) -> dict[str, int]:
+    """Where in a text the first marker of each card stands; those without words before or behind go to its end."""
+    if text != claim.text:
+        return {}
+    places: dict[str, int] = {}
+    for offset, marker in claim.markers:
+        inside = any(map(str.isalnum, text[:offset])) and any(map(str.isalnum, text[offset:]))
+        for card_id in marker.card_ids:
+            places.setdefault(card_id, offset if inside else len(text))
+    return places
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)

@@ -1,0 +1,64 @@
+"""What a model thinks aloud before it answers, and answers that come in another form than was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_BEGIN, _END = "<think>", "</think>"
+_ENCLOSED = ("{", "```")
+
+
+class Thoughts:
+    """
+    Text in pieces → the text that is meant for the reader.
+
+    What stands between the tags of a thought is left out. An end without a beginning gives None: what came before it
+    was a thought as well. A text that begins as JSON or as a block of code is kept in ``enclosed`` instead.
+    """
+
+    def __init__(self) -> None:
+        self._pending = ""
+        self._thinking = False
+        self._begun = False
+        self._enclosing = False
+        self.enclosed = ""
+
+    def feed(self, text: str) -> Iterator[str | None]:
+        """What is certain after this piece."""
+        self._pending += text
+        yield from self._pass(final=False)
+
+    def finish(self) -> Iterator[str | None]:
+        """The rest."""
+        yield from self._pass(final=True)
+
+    def _pass(self, *, final: bool) -> Iterator[str | None]:
+        while True:
+            if not self._thinking and not self._begun:
+                self._pending = self._pending.lstrip()
+                begin = self._pending[: len(_BEGIN)].lower()
+                if not final and any(begin != sign and sign.startswith(begin) for sign in (_BEGIN, *_ENCLOSED)):
+                    return
+                self._thinking = begin.startswith(_BEGIN)
+                self._begun = not self._thinking
+                self._enclosing = begin.startswith(_ENCLOSED)
+            lowered = self._pending.lower()
+            end = lowered.find(_END)
+            if end < 0:
+                break
+            if not self._thinking:
+                self.enclosed = ""
+                yield None
+            self._pending = self._pending[end + len(_END) :]
+            self._thinking = self._begun = self._enclosing = False
+        kept = 0 if final else _half_end(lowered)
+        said, self._pending = self._pending[: len(self._pending) - kept], self._pending[len(self._pending) - kept :]
+        if self._enclosing:
+            self.enclosed += said
+        elif said and not self._thinking:
+            yield said
+
+
+def _half_end(lowered: str) -> int:
+    """How many of the last signs may yet become the end of a thought."""
+    return next((size for size in range(len(_END) - 1, 0, -1) if lowered.endswith(_END[:size])), 0)
