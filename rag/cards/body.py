@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 
+from rag.cards.marks import drop_marks
 from rag.markdown import closes_fence, opening_fence
-
-# soft hyphen, zero-width space, word joiner, byte order mark: they hide inside words and are never meant
-_INVISIBLE = dict.fromkeys((173, 8203, 8288, 65279))
 
 
 def normalise_text(text: str) -> str:
-    """The form in which all text is kept: LF line ends, composed accents, no invisible marks."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return unicodedata.normalize("NFC", lines.translate(_INVISIBLE))
+    """The form in which all text is kept: LF line ends, composed accents, no invisible marks but where one is meant."""
+    found = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    while True:
+        # what stood on both sides of a mark may compose
+        kept = unicodedata.normalize("NFC", drop_marks(found))
+        if kept == found:
+            return found
+        found = kept
 
 
 def clean_line(text: str) -> str:
-    """One line of text: white space folded, control characters gone (YAML escapes can bring them in)."""
-    return " ".join("".join(" " if letter.isspace() else letter for letter in text if _is_visible(letter)).split())
+    """One line of text: white space folded, control characters and marks gone (YAML escapes can bring them in)."""
+    line = "".join(" " if letter.isspace() else letter for letter in text if _is_visible(letter))
+    return " ".join(normalise_text(line).split())
 
 
 def _is_visible(letter: str) -> bool:
@@ -32,6 +37,15 @@ def remove_comments(body: str) -> str:
     Comments inside fenced code stay; an unclosed one is text.
     """
     kept: list[str] = []
+    position = 0
+    for start, end in comments(body):
+        kept.append(body[position:start])
+        position = end
+    return "".join([*kept, body[position:]])
+
+
+def comments(body: str) -> Iterator[tuple[int, int]]:
+    """Where each HTML comment outside fenced code begins and ends, its signs included, in order."""
     position, fence, line_begins = 0, "", True
     while position < len(body):
         stop = body.find("\n", position) + 1 or len(body)
@@ -44,12 +58,9 @@ def remove_comments(body: str) -> str:
             start = position + line.index("<!--")
             end = body.find("-->", start + 4)
             if end < 0:
-                kept.append(body[position:])
-                break
-            kept.append(body[position:start])
+                return
+            yield start, end + 3
             line_begins = line_begins and not body[position:start].strip()
             position = end + 3
             continue
-        kept.append(line)
         position, line_begins = stop, True
-    return "".join(kept)
