@@ -142,6 +142,8 @@ def _roll_back(options: argparse.Namespace) -> int:
 def _tell(folder: CardFolder) -> None:
     for notice in folder.notices:
         print(f"Note: {notice}")
+    for hidden in folder.hidden:
+        print(f"Warning: {hidden}")
     if folder.faults:
         print(f"Left out, {len({fault.file for fault in folder.faults})} of {folder.file_count} files:")
         for fault in folder.faults:

@@ -14,7 +14,7 @@ class Card:
     card_id: str
     title: str
     text: str
-    """The body, normalised once (NFC, LF, no invisible marks); every offset counts its code points."""
+    """The body, normalised once (NFC, LF, invisible marks only where meant); every offset counts its code points."""
     language: str
     topics: tuple[str, ...]
     license: str | None

@@ -298,7 +298,7 @@ def story(run_command: Run, tmp_path_factory: pytest.TempPathFactory) -> Story:
     follow("--keep", "2")
     (cards_dir / "luz.md").rename(cards_dir / "sol.md")
     follow("--keep", "2")
-    (cards_dir / "agua.md").write_text(f"{GOOD}\nUn sorbo no basta.\n", "utf-8")
+    (cards_dir / "agua.md").write_text(f"{GOOD}\nUn sorbo no basta.\n\n<!-- con Ana -->\n", "utf-8")
     follow()
     return Story(folder, steps)
 
@@ -318,6 +318,15 @@ def test_what_changed_is_counted(story: Story) -> None:
     assert "1 added, 0 changed, 1 removed, 1 unchanged. Rows: 1 new, 1 as before. 0 texts embedded, 0 chunks" in renamed
     assert "0 added, 1 changed, 0 removed, 1 unchanged. Rows: 1 new, 1 as before. 2 texts embedded, 0 chunks" in edited
     assert len({step.name for step in story.steps}) == 4
+
+
+def test_hidden_text_is_told_and_does_not_stop_a_build(story: Story) -> None:
+    """Text that readers do not see is a warning with file, line and kind, never the text, and the card is built."""
+    told = story.steps[-1].told
+    assert "Warning: agua.md:9: a comment with words (html-comment)" in told
+    assert "Ana" not in told
+    assert "1 changed" in told
+    assert not any("Warning" in step.told for step in story.steps[:-1])
 
 
 def test_a_file_that_was_only_touched_has_not_changed(build: Run, after: Sequence[Step], tmp_path: Path) -> None:

@@ -15,11 +15,12 @@ from typing import overload
 
 from rag.cards.body import clean_line, normalise_text, remove_comments
 from rag.cards.front_matter import FrontMatterInvalid, Value, parse_front_matter, split_front_matter
+from rag.cards.hidden import HiddenText, find_hidden
 from rag.errors import CardsInvalid, Fault
 from rag.markdown import Kind, heading_title, scan_lines
 from rag.records import PUBLIC_GROUP, Card
 
-PARSER_VERSION = 2
+PARSER_VERSION = 3
 """Raise it when the same file would give another card."""
 CARD_LIMIT_BYTES = 1_048_576
 LANGUAGES = ("es", "en")
@@ -77,6 +78,8 @@ class CardFolder:
     faults: tuple[Fault, ...]
     """A file with a fault gives no card; two files of one id give none."""
     notices: tuple[Fault, ...]
+    hidden: tuple[HiddenText, ...]
+    """What readers of the files do not see, of broken files too; in order of file and line."""
     file_count: int
 
 
@@ -90,12 +93,14 @@ def read_cards(cards_dir: Path, *, plain_markdown: bool = False) -> CardFolder:
     found: list[_Found] = []
     faults: list[Fault] = []
     notices: list[Fault] = []
+    hidden: list[HiddenText] = []
     paths = list(_markdown_files(cards_dir))
     for path in paths:
         reader = _Reader(path.relative_to(cards_dir).as_posix())
         card = reader.read(path, plain_markdown=plain_markdown)
         faults += reader.faults
         notices += reader.notices
+        hidden += find_hidden(reader.file, reader.decoded)
         if card:
             found.append(_Found(card.card_id, reader.file, card_hash(card), reader.id_line))
     unique, repeated = _unique(found)
@@ -104,6 +109,7 @@ def read_cards(cards_dir: Path, *, plain_markdown: bool = False) -> CardFolder:
         cards=CardFiles(cards_dir, files, plain_markdown=plain_markdown),
         faults=tuple(sorted(faults + repeated, key=lambda fault: (fault.file, fault.line))),
         notices=tuple(notices),
+        hidden=tuple(hidden),
         file_count=len(paths),
     )
 
@@ -162,6 +168,8 @@ class _Reader:
     faults: list[Fault] = field(default_factory=list)
     notices: list[Fault] = field(default_factory=list)
     id_line: int = 1
+    decoded: str = ""
+    """The file as it was, before normalisation; empty if it is no text."""
 
     def read(self, path: Path, *, plain_markdown: bool) -> Card | None:
         text = self._decode(path)
@@ -218,6 +226,7 @@ class _Reader:
         if "\0" in text:
             self._fault(text.count("\n", 0, text.index("\0")) + 1, "there is a NUL character; remove it")
             return None
+        self.decoded = text
         return normalise_text(text)
 
     def _check_keys(self, values: dict[str, Value]) -> None:
@@ -277,7 +286,7 @@ class _Reader:
         if named:
             self._fault(values["title"].line if "title" in values else 1, "there is no title; add a line title: ...")
         headings = [line for line in scan_lines(body) if line.kind is Kind.HEADING and line.level == 1]
-        return (clean_line(heading_title(headings[0], body)) if headings else "") or Path(self.file).stem
+        return (clean_line(heading_title(headings[0], body)) if headings else "") or clean_line(Path(self.file).stem)
 
     def _language(self, values: dict[str, Value]) -> str:
         language = self._text(values, "language") or LANGUAGES[0]
