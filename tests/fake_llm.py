@@ -1,5 +1,6 @@
 """
 A small OpenAI-compatible server on loopback that says what a test tells it to, and remembers what it was asked.
+A request that wants a stream gets the same words piece by piece.
 
 ``python -m tests.fake_llm PORT`` runs one of its own, which answers every chunk with an acceptable context; ``GET
 /calls`` there tells how many calls came, and how many of them had been made before.
@@ -13,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -37,16 +38,26 @@ class Asked:
         """The words of the last message."""
         return str(self.body["messages"][-1]["content"])
 
+    @property
+    def wants_stream(self) -> bool:
+        """Whether the answer should come piece by piece."""
+        try:
+            return self.body.get("stream") is True
+        except (ValueError, AttributeError):
+            return False
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response, sent after ``wait_seconds``; ``drip_seconds`` goes by after each of its bytes."""
+    """A response, sent after ``wait_seconds``; ``drip_seconds`` goes by after each of its bytes, or events."""
 
     raw: bytes
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     wait_seconds: float = 0.0
     drip_seconds: float = 0.0
+    events: tuple[bytes, ...] = ()
+    """Sent one after another, of no length known before, in place of ``raw``."""
 
 
 Behaviour = Callable[[Asked], Reply]
@@ -60,6 +71,29 @@ def says(text: object, *, finish_reason: str = "stop", tokens: tuple[int, int] |
     if tokens:
         found["usage"] = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}
     return Reply(json.dumps(found).encode())
+
+
+def streamed(reply: Reply, *, piece_chars: int = 3, usage: bool = False) -> Reply:
+    """An answer as a stream of pieces, with what it took if ``usage``; what is no answer with a text stays as it is."""
+    try:
+        found = json.loads(reply.raw)
+        choice = found["choices"][0]
+        text, finish_reason = choice["message"]["content"], choice["finish_reason"]
+    except (ValueError, LookupError, TypeError):
+        return reply
+    if reply.status != 200 or not isinstance(text, str) or reply.events:
+        return reply
+    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": text[at : at + piece_chars]}, None) for at in range(0, len(text), piece_chars)]
+    deltas.append(({}, finish_reason))
+    bodies: list[dict[str, Any]] = [
+        {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]} for delta, reason in deltas
+    ]
+    if usage and "usage" in found:
+        bodies.append({"choices": [], "usage": found["usage"]})
+    told = [json.dumps({"object": "chat.completion.chunk", **body}, ensure_ascii=False) for body in bodies]
+    events = tuple(f"data: {data}\n\n".encode() for data in [*told, "[DONE]"])
+    return replace(reply, raw=b"", events=events, headers={**reply.headers, "Content-Type": "text/event-stream"})
 
 
 def fails(status: int, message: str = "no", **headers: str) -> Reply:
@@ -110,6 +144,9 @@ class FakeLlm:
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             reply = self.behaviour(asked)
+            if asked.wants_stream:
+                options = asked.body.get("stream_options") or {}
+                reply = streamed(reply, usage=options.get("include_usage") is True)
             time.sleep(reply.wait_seconds)
             return reply
         finally:
@@ -148,6 +185,9 @@ def _handler_for(fake: FakeLlm) -> type[BaseHTTPRequestHandler]:
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
+            if reply.events:
+                self._send_events(reply)
+                return
             self.send_header("Content-Length", str(len(reply.raw)))
             self.end_headers()
             if not reply.drip_seconds:
@@ -156,6 +196,13 @@ def _handler_for(fake: FakeLlm) -> type[BaseHTTPRequestHandler]:
             for byte in reply.raw:
                 self.wfile.write(bytes([byte]))
                 time.sleep(reply.drip_seconds)
+
+        def _send_events(self, reply: Reply) -> None:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for event in (*reply.events, b""):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+                time.sleep(reply.drip_seconds if event else 0.0)
 
         def log_message(self, *_: object) -> None:
             """Quiet."""
