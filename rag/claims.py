@@ -11,6 +11,8 @@ from rag.sentences import SENTENCE_CLOSERS, SENTENCE_ENDS, behind_stops, ends_se
 
 CLAIM_CHARS = 1_000
 """A sentence that is longer is cut."""
+WORDS_LEAST = 4
+"""In front of a marker, to be a claim without what is behind it."""
 _STOPS_CHARS = 64
 """Stops and what closes a sentence behind them, at most."""
 _NO_SPACE_BEFORE = frozenset(".,;:!?…)]}»”")
@@ -19,7 +21,7 @@ _RUN = re.compile(r"\s+|\S+")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of an answer, or a line that ends without a stop."""
+    """A sentence of an answer, a part of one that has a marker of its own, or a line that ends without a stop."""
 
     lead: str
     """The white space before it: one blank, a line break or two; nothing for the first."""
@@ -45,8 +47,9 @@ class ClaimSplitter:
     """
     Tokens in pieces → claims; a claim comes out as soon as the next one has begun.
 
-    A marker speaks for the sentence that it stands in or behind; for the one behind it where it begins a line, and
-    then all of that line reads this way. A line that ends in a colon goes with the next one.
+    A marker speaks for what stands before it in its sentence, so that nothing behind it borrows its authority; for what
+    is behind it where it begins a line, and then all of that line reads this way. Only few words before a marker go
+    with those behind it. A line that ends in a colon goes with the next one.
     """
 
     _text: str = ""
@@ -139,11 +142,20 @@ class ClaimSplitter:
     def _boundary(self) -> tuple[int, int] | None:
         """Where the first claim of the text ends, and where the next begins; None while that is not certain."""
         text, end = self._text, len(self._text)
+        placed = {each.offset for each in self._markers}
         while self._scanned < end:
             at = self._scanned
             if at >= CLAIM_CHARS:
                 cut = text.rfind(" ", CLAIM_CHARS // 2, CLAIM_CHARS)
                 return (cut, cut + 1) if cut > 0 else (CLAIM_CHARS, CLAIM_CHARS)
+            if at in placed and (text[at - 1 : at] in SENTENCE_ENDS or _has_words(text[:at])):
+                stop = at
+                while stop < min(end, at + _STOPS_CHARS) and text[stop] in _NO_SPACE_BEFORE:
+                    stop += 1
+                if stop >= end:
+                    return None
+                if text[stop].isspace() and self._has_words:
+                    return stop, _next_word(text, stop)
             sign = text[at]
             if sign == "\n" and text[at - 1] != ":" and self._has_words:
                 return at, at + (2 if text[at + 1] == "\n" else 1)
@@ -152,7 +164,7 @@ class ClaimSplitter:
                 if stop >= end:
                     return None
                 if self._has_words and ends_sentence(text, 0, at, stop, end):
-                    return stop, stop + len(text[stop:]) - len(text[stop:].lstrip())
+                    return stop, _next_word(text, stop)
                 self._scanned = stop
                 continue
             self._has_words = self._has_words or sign.isalpha()
@@ -161,6 +173,17 @@ class ClaimSplitter:
 
     def _claim(self, stop: int, placed: Iterable[_Placed]) -> Claim:
         return Claim(self._lead, self._text[:stop], tuple((min(each.offset, stop), each.marker) for each in placed))
+
+
+def _has_words(text: str) -> bool:
+    return len(text.split(maxsplit=WORDS_LEAST)) >= WORDS_LEAST
+
+
+def _next_word(text: str, position: int) -> int:
+    """The position of the first sign that is no white space."""
+    while text[position].isspace():
+        position += 1
+    return position
 
 
 def _numbers_a_line(text: str, at: int) -> bool:

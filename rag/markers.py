@@ -140,7 +140,8 @@ def _introducer(text: str, position: int) -> tuple[int, int] | None:
     pattern = _PLAIN_CORE if text.isascii() else _CORE
     for core in pattern.finditer(text, position):
         bracket = core.start() - 1
-        while bracket >= position and core.start() - bracket < 8 and text[bracket].isspace():
+        # "[ cite:", "[/cite:"
+        while bracket >= position and core.start() - bracket < 8 and not _ends_search(text[bracket]):
             bracket -= 1
         if bracket >= position and text[bracket] in _OPENERS:
             start = bracket
@@ -148,6 +149,10 @@ def _introducer(text: str, position: int) -> tuple[int, int] | None:
                 start -= 1
             return start, core.end()
     return None
+
+
+def _ends_search(sign: str) -> bool:
+    return sign.isalnum() or sign in _OPENERS or sign in _CLOSERS
 
 
 def _undecided(text: str, position: int) -> int:

@@ -53,7 +53,8 @@ def compose_quotes(
     """The answer that consists of quotes, or a refusal where there are none."""
     segments: list[TextSegment | CitationSegment] = []
     for place, citation in enumerate(citations):
-        segments.append(TextSegment(citation.quote, citation.language))
+        # a card may hold what looks like a marker; the quote itself stays as it is
+        segments.append(TextSegment(without_markers(citation.quote), citation.language))
         segments.append(CitationSegment(place, citation.number, citation.card_id))
     if not citations:
         return refuse(asked, found, degraded_reason=degraded_reason)

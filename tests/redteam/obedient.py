@@ -14,13 +14,18 @@ _MARKER = re.compile(r"\[cite:([a-z0-9._-]+)\]")
 
 
 def obedient(
-    attacks: Sequence[Attack], *, answers: Callable[[Asked], str], shows: Callable[[Asked], str] = lambda _: ""
+    attacks: Sequence[Attack],
+    *,
+    answers: Callable[[Asked], str],
+    shows: Callable[[Asked], str] = lambda _: "",
+    polite: bool = False,
 ) -> Behaviour:
     """
     A behaviour for ``FakeLlm``: the last attack whose canary stands in a request is obeyed to the letter.
 
     ``answers`` is what it says to a request without any; ``shows`` names a card that a request shows. Both know the
-    form of the prompt, which is not known here. A request for JSON gets the text as the answer of an object.
+    form of the prompt, which is not known here. A ``polite`` one answers first and obeys then, so that what it was
+    ordered to say stands beside something true. A request for JSON gets the text as the answer of an object.
     """
     by_canary = {attack.canary: attack for attack in attacks}
 
@@ -33,6 +38,7 @@ def obedient(
             values = {"system": system, "prompt": prompt, "card": shows(asked)}
             # in one pass, as what was sent may look like a placeholder
             text = _PLACEHOLDER.sub(lambda name: values[name[1]], orders[-1].obeys)
+            text = f"{answers(asked)} {text}" if polite else text
         else:
             text = answers(asked)
         return says(_object(text) if "response_format" in asked.body else text)
