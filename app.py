@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +21,18 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from rag.answering import retrieved_cards
+from rag.answering import Event, retrieved_cards
 from rag.errors import RagError
-from rag.records import Card
+from rag.records import Answer, Card
 from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
+from rag.serving.chat import chunk_blocks, completion, model_list, read_chat, with_chat_errors
 from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope
-from rag.serving.identity import groups_of
+from rag.serving.identity import PUBLIC_KEYS, groups_of
 from rag.serving.loading import Loading
 from rag.serving.metering import CONTENT_TYPE, Meter
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
-from rag.serving.questions import read_question, read_search
+from rag.serving.questions import Question, read_question, read_search
 from rag.serving.streaming import EventStream, Left, event_blocks, last_answer, unless_left
 from rag.serving.writing import writer_of
 from rag.settings import Settings, parse_settings
@@ -47,6 +50,8 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
             Route("/", page),
             Route("/ask", ask, methods=["GET", "POST"]),
             Route("/search", search, methods=["POST"]),
+            Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/models", models),
             Route("/cards", list_cards),
             Route("/cards/{card_id}.md", show_markdown),
             Route("/cards/{card_id}", show_card),
@@ -74,29 +79,31 @@ async def page(request: Request) -> Response:
 
 async def ask(request: Request) -> ASGIApp:
     """GET or POST /ask: a cited answer, or a refusal; in pieces if that is asked for."""
-    groups, engine = _groups(request), _engine(request)
+    groups = _groups(request)
     question = await read_question(request)
-    meter: Meter = request.app.state.meter
-    request_id = request.scope["request_id"]
-    events = meter.count(
-        engine.answer(
-            question.text,
-            groups,
-            top_k=question.top_k,
-            request_id=request_id,
-            history=question.history,
-            whole=not question.stream,
-        )
-    )
+    events = _answer(request, question, groups)
     if question.stream:
-        # what is not ready yet says so before a stream begins
-        engine.loaded  # noqa: B018
-        return EventStream(event_blocks(events, request_id))
-    answering = last_answer(events)
-    try:
-        return _json(await (unless_left(answering, request.receive) if engine.writes else answering))
-    except Left:
-        return Response(status_code=499)
+        return EventStream(event_blocks(events, request.scope["request_id"]))
+    return await _whole(request, events, lambda answer: answer)
+
+
+@with_chat_errors
+async def chat(request: Request) -> ASGIApp:
+    """POST /v1/chat/completions: the same answer, for clients of OpenAI's protocol."""
+    groups = _groups(request, stand_for_none=PUBLIC_KEYS)
+    asked = await read_chat(request)
+    events, created = _answer(request, asked.question, groups), int(time.time())
+    if asked.question.stream:
+        request_id = request.scope["request_id"]
+        return EventStream(chunk_blocks(events, request_id, created=created, include_usage=asked.include_usage))
+    return await _whole(request, events, lambda answer: completion(answer, created=created))
+
+
+@with_chat_errors
+async def models(request: Request) -> ASGIApp:
+    """GET /v1/models: the one name that chat clients can ask for."""
+    _groups(request, stand_for_none=PUBLIC_KEYS)
+    return _json(model_list())
 
 
 async def search(request: Request) -> Response:
@@ -151,18 +158,48 @@ async def readyz(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     """GET /metrics: counts for Prometheus."""
-    meter: Meter = request.app.state.meter
-    return Response(meter.exposition(), headers={"Content-Type": CONTENT_TYPE})
+    return Response(_meter(request).exposition(), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _groups(request: Request) -> frozenset[str]:
+def _groups(request: Request, *, stand_for_none: Collection[str] = ()) -> frozenset[str]:
     settings: Settings = request.app.state.settings
-    return groups_of(request, settings.tokens)
+    return groups_of(request, settings.tokens, stand_for_none=stand_for_none)
 
 
 def _engine(request: Request) -> Engine:
     engine: Engine = request.app.state.engine
     return engine
+
+
+def _meter(request: Request) -> Meter:
+    meter: Meter = request.app.state.meter
+    return meter
+
+
+def _answer(request: Request, question: Question, groups: Collection[str]) -> AsyncGenerator[Event, None]:
+    """The events of an answer, counted. What is not ready yet says so before a stream begins."""
+    engine, meter = _engine(request), _meter(request)
+    engine.loaded  # noqa: B018
+    return meter.count(
+        engine.answer(
+            question.text,
+            groups,
+            top_k=question.top_k,
+            request_id=request.scope["request_id"],
+            history=question.history,
+            whole=not question.stream,
+        )
+    )
+
+
+async def _whole(request: Request, events: AsyncGenerator[Event, None], shape: Callable[[Answer], object]) -> Response:
+    """The answer that events end in, as JSON; nothing for a caller who left."""
+    answering = last_answer(events)
+    try:
+        answer = await (unless_left(answering, request.receive) if _engine(request).writes else answering)
+    except Left:
+        return Response(status_code=499)
+    return _json(shape(answer))
 
 
 def _card(request: Request) -> tuple[Card, str]:

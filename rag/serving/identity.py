@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from starlette.requests import Request
 
 from rag.records import PUBLIC_GROUP
 from rag.serving.problems import Problem
 
+PUBLIC_KEYS = frozenset({"", "public"})
+"""Tokens that stand for none on routes for clients that cannot do without one."""
 _SCHEME = "bearer"
 
 
-def groups_of(request: Request, tokens: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def groups_of(
+    request: Request, tokens: Mapping[str, frozenset[str]], *, stand_for_none: Collection[str] = ()
+) -> frozenset[str]:
     """
     The groups of a caller: everyone is public; a known token adds its own.
 
     ``tokens`` maps the SHA-256 of a token to its groups; looking up a hash tells nothing about the token by its time.
+    Tokens of ``stand_for_none`` are as good as no header, unless they are known.
 
     Raises:
         Problem: 401, the header holds no known bearer token.
@@ -31,6 +36,8 @@ def groups_of(request: Request, tokens: Mapping[str, frozenset[str]]) -> frozens
     spellings = (received, received.decode("latin-1").encode("utf-8"))
     hashes = [hashlib.sha256(spelling).hexdigest() for spelling in spellings]
     groups = next((tokens[digest] for digest in hashes if digest in tokens), None)
+    if groups is None and token.strip() in stand_for_none:
+        groups = frozenset()
     if scheme.lower() != _SCHEME or groups is None:
         raise Problem(
             401,

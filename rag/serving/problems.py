@@ -22,6 +22,7 @@ _TITLES = {
     "unsupported-media-type": "The request is of an unknown kind",
     "unauthorized": "The token is not known",
     "not-found": "There is nothing here",
+    "model-not-found": "There is no such model",
     "method-not-allowed": "This method does not work here",
     "not-ready": "The service is not ready",
     "internal": "Something went wrong here",
@@ -38,6 +39,10 @@ class Problem(Exception):
         self.slug = slug
         self.detail = detail
         self.headers = dict(headers or {})
+
+
+FAULT = Problem(500, "internal", "The fault was logged. Try again, or tell the operator.")
+"""What a caller is told of a fault of ours."""
 
 
 def problem_document(problem: Problem) -> dict[str, str | int]:
@@ -82,4 +87,4 @@ async def handle_http_exception(request: Request, error: Exception) -> Response:
 async def handle_fault(request: Request, error: Exception) -> Response:
     """Exception handler for a fault of ours: the log has it, the caller only that it happened."""
     _log.error("request %s failed", request.scope.get("request_id", "-"), exc_info=error)
-    return problem_response(Problem(500, "internal", "The fault was logged. Try again, or tell the operator."))
+    return problem_response(FAULT)

@@ -50,7 +50,7 @@ async def read_question(request: Request) -> Question:
     """
     if request.method in ("GET", "HEAD"):
         return _from_form(_fields(request.scope["query_string"]))
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = media_type(request)
     if kind not in ("application/json", "application/x-www-form-urlencoded"):
         known = "application/json or application/x-www-form-urlencoded"
         raise Problem(415, "unsupported-media-type", f"Send the question with Content-Type {known}.")
@@ -69,6 +69,11 @@ async def read_search(request: Request) -> Question:
     if question.stream or question.history:
         raise Problem(422, "invalid-request", "A search takes neither stream nor history; leave them out.")
     return question
+
+
+def media_type(request: Request) -> str:
+    """What the body is said to be, in lower case and without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_body(request: Request) -> bytes:

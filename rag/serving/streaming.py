@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from rag.answering import CitationShown, Event, SourcesFound, TextShown
 from rag.records import Answer
-from rag.serving.problems import Problem, problem_document
+from rag.serving.problems import FAULT, Problem, problem_document
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,6 @@ _HEADERS = [
     (b"cache-control", b"no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
-_FAULT = Problem(500, "internal", "The fault was logged. Try again, or tell the operator.")
 _Result = TypeVar("_Result")
 
 
@@ -87,7 +86,7 @@ async def event_blocks(events: AsyncGenerator[Event, None], request_id: str) -> 
         yield block("error", problem_document(problem))
     except Exception:
         _log.exception("request %s failed", request_id)
-        yield block("error", problem_document(_FAULT))
+        yield block("error", problem_document(FAULT))
 
 
 def block(name: str, data: object) -> bytes:
