@@ -27,8 +27,12 @@ WRONG = "a wrong token"
 NO_TOKEN = "no token"
 NAMES = "names.txt"
 """Names the builds of a box, when they are whole."""
-VARYING = ("request_id", "timings_ms", "index_version")
+VARYING = ("request_id", "timings_ms", "index_version", "id", "created")
 """What may differ between answers that are alike."""
+
+CHAT, CHAT_MODELS = "/v1/chat/completions", "/v1/models"
+SHAPED = (CHAT, CHAT_MODELS)
+"""Where replies and errors have the shape that chat clients know."""
 
 # things in places, where every place has an access rule of its own
 THINGS = [
@@ -122,8 +126,20 @@ class Reply:
 
     @property
     def object(self) -> Any:
-        """The body as JSON."""
-        return json.loads(self.body)
+        """The body as JSON; of a stream, the last event with an answer in it."""
+        if not self.streamed:
+            return json.loads(self.body)
+        return next(found for found in reversed(_events(self.body)) if {"fichero", "answer"} & found.keys())
+
+    @property
+    def answer(self) -> Any:
+        """The answer object, whatever it goes along with."""
+        return self.object.get("fichero", self.object)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it is a stream of events."""
+        return dict(self.headers)["content-type"].startswith("text/event-stream")
 
 
 @cache
@@ -233,12 +249,16 @@ def calls_about_questions(secrets: Sequence[Secret]) -> list[Call]:
     for text in questions(secrets):
         content = json.dumps({"question": text, "top_k": 20}).encode()
         query = f"q={quote(text)}"
+        messages = [{"role": "user", "content": text}]
         calls += [
             Call("POST", "/ask", content),
             Call("POST", "/search", content),
             Call("GET", f"/ask?{query}"),
             Call("HEAD", f"/ask?{query}"),
             Call("POST", "/ask", query.encode(), "application/x-www-form-urlencoded"),
+            Call("POST", "/ask", json.dumps({"question": text, "stream": True}).encode()),
+            Call("POST", CHAT, json.dumps({"messages": messages}).encode()),
+            Call("POST", CHAT, json.dumps({"messages": messages, "stream": True}).encode()),
         ]
     return calls
 
@@ -293,6 +313,19 @@ async def _send(application: ASGIApp, caller: str, call: Call) -> Reply:
 def less_varying(status: int, headers: Mapping[str, str], body: bytes) -> object:
     """A reply without what differs from request to request and from build to build."""
     told: object = body
-    if headers.get("content-type") == "application/json" and body:
-        told = {name: value for name, value in json.loads(body).items() if name not in VARYING}
+    kind = headers.get("content-type", "")
+    if kind == "application/json" and body:
+        told = _less_varying(json.loads(body))
+    elif kind.startswith("text/event-stream"):
+        told = [_less_varying(found) for found in _events(body)]
     return status, headers.get("content-type"), told
+
+
+def _less_varying(found: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in found.items() if name not in VARYING}
+    return {name: _less_varying(value) if name == "fichero" else value for name, value in kept.items()}
+
+
+def _events(body: bytes) -> list[Any]:
+    """What stands in the events of a stream."""
+    return [json.loads(data) for data in re.findall(rb"^data: (\{.*)$", body, re.MULTILINE)]

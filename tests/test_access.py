@@ -27,9 +27,12 @@ from rag.serving.engine import Engine, Loaded
 from rag.settings import Settings
 from tests.boxes import (
     CALLERS,
+    CHAT,
+    CHAT_MODELS,
     KNOWN,
     NEVER_THERE,
     NO_TOKEN,
+    SHAPED,
     WRONG,
     Box,
     Call,
@@ -49,6 +52,7 @@ Replies = Mapping[str, Mapping[Call, Reply]]
 
 CHECKS_LEAST = 10_000
 LISTS = [Call("GET", "/cards"), Call("HEAD", "/cards")]
+MODELS = [Call("GET", CHAT_MODELS), Call("HEAD", CHAT_MODELS)]
 FAULTS = [
     Call("POST", "/ask", b"{"),
     Call("POST", "/ask", b"{}"),
@@ -58,6 +62,9 @@ FAULTS = [
     Call("GET", "/ask"),
     Call("GET", "/ask?q=%ff"),
     Call("GET", "/cards/A.B"),
+    Call("POST", CHAT, b"{"),
+    Call("POST", CHAT, b'{"messages": [{"role": "user", "content": "agua"}], "model": "otro"}'),
+    Call("POST", CHAT, b'{"messages": [{"role": "user", "content": " "}], "stream": true}'),
 ]
 OPEN = [
     Call("GET", "/"),
@@ -69,6 +76,9 @@ OPEN = [
     Call("OPTIONS", "/cards"),
     Call("OPTIONS", "/ask"),
     Call("OPTIONS", "/search"),
+    Call("OPTIONS", CHAT),
+    Call("OPTIONS", CHAT_MODELS),
+    Call("GET", CHAT),
     Call("DELETE", "/cards"),
     Call("GET", "/search"),
     Call("PUT", "/ask"),
@@ -137,7 +147,7 @@ def replies(opened: Opened, apply: Apply) -> Replies:
     """What everyone gets on every surface of the whole box."""
     secrets = opened.box.secrets
     ids = [*(secret.card_id for secret in secrets), NEVER_THERE]
-    calls = [*LISTS, *FAULTS, *OPEN, *calls_about_questions(secrets), *calls_about_cards(ids)]
+    calls = [*LISTS, *MODELS, *FAULTS, *OPEN, *calls_about_questions(secrets), *calls_about_cards(ids)]
     return {caller: apply(opened.whole, caller, calls) for caller in CALLERS}
 
 
@@ -215,7 +225,7 @@ def test_answers_are_made_of_what_may_be_seen(box: Box, replies: Replies, caller
         assert reply.status == 200
         if call.path == "/search" or call.method == "HEAD":
             continue
-        answer = reply.object
+        answer = reply.answer
         refusal = answer["refusal"] or {"nearest": []}
         named = [*answer["citations"], *answer["retrieved"], *refusal["nearest"]]
         named += [segment for segment in answer["segments"] if segment["type"] == "citation"]
@@ -250,13 +260,21 @@ def test_no_spelling_of_an_id_opens_a_hidden_card(opened: Opened, apply: Apply, 
 
 
 def test_a_wrong_token_gets_one_reply(replies: Replies) -> None:
-    """With an unknown token each route that depends on the caller is 401 with the same bytes, whatever is asked."""
+    """With an unknown token each route that depends on the caller is 401 with the same bytes, two shapes in all."""
     received = replies[WRONG]
     shut = {call: reply for call, reply in received.items() if call not in OPEN and call.method != "OPTIONS"}
     assert {reply.status for reply in shut.values()} == {401}
-    for method in ("GET", "HEAD", "POST"):
-        assert len({reply for call, reply in shut.items() if call.method == method}) == 1
-    assert len({reply.headers for reply in shut.values()}) == 1
+    for shaped in (True, False):
+        of_kind = {call: reply for call, reply in shut.items() if (call.path in SHAPED) == shaped}
+        for method in ("GET", "HEAD", "POST"):
+            assert len({reply for call, reply in of_kind.items() if call.method == method}) == 1
+        assert len({reply.headers for reply in of_kind.values()}) == 1
+
+
+def test_the_list_of_models_tells_nothing(replies: Replies) -> None:
+    """Chat clients are told of the same model whoever asks, to the byte."""
+    for call in MODELS:
+        assert len({replies[caller][call] for caller in KNOWN}) == 1
 
 
 def test_what_is_open_is_the_same_for_all(replies: Replies) -> None:

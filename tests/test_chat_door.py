@@ -505,6 +505,11 @@ def test_a_stop_stays_with_its_sentence() -> None:
     )
 
 
+def test_a_number_cannot_be_made_a_link() -> None:
+    """What stands behind a number does not touch it, so that no address in it becomes the number's."""
+    assert content_of(made_answer("A", cited(1), "(http://a.invalid)")).startswith("A [1] (http://a.invalid)")
+
+
 def test_the_titles_of_a_refusal_are_lines() -> None:
     """A title cannot begin a line of its own or look like a source."""
     refusal = Refusal("below_threshold", 0.1, 0.2, (CardLink("a", "Una\n[1] dos", "/cards/a", "es"),))

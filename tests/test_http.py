@@ -63,7 +63,9 @@ CITATION_KEYS = {
     "score",
     "verdict",
 }
-GET_ROUTES = ("/", "/ask?q=agua", "/cards", "/cards/pomelo", "/cards/pomelo.md", "/healthz", "/readyz")
+GET_ROUTES = ("/", "/ask?q=agua", "/cards", "/cards/pomelo", "/cards/pomelo.md", "/healthz", "/readyz", "/v1/models")
+POST_ROUTES = ("/search", "/v1/chat/completions")
+"""Those that take no GET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,14 +346,14 @@ def test_head_answers_like_get_without_a_body(client: httpx.Client, path: str) -
     )
 
 
-@pytest.mark.parametrize("path", [*GET_ROUTES, "/search", "/static/app.js"])
+@pytest.mark.parametrize("path", [*GET_ROUTES, *POST_ROUTES, "/static/app.js"])
 def test_options_names_the_methods(client: httpx.Client, path: str) -> None:
     """OPTIONS on every route is answered without a body, and Allow names the methods there are."""
     response = client.options(path)
     assert (response.status_code, response.content) == (204, b"")
     allowed = {method.strip() for method in response.headers["allow"].split(",")}
-    assert ("POST" in allowed) == path.startswith(("/ask", "/search"))
-    assert ("GET" in allowed) == (path != "/search")
+    assert ("POST" in allowed) == path.startswith(("/ask", *POST_ROUTES))
+    assert ("GET" in allowed) == (path not in POST_ROUTES)
 
 
 @pytest.mark.parametrize(
@@ -362,6 +364,9 @@ def test_options_names_the_methods(client: httpx.Client, path: str) -> None:
         ("PATCH", "/search"),
         ("GET", "/search"),
         ("HEAD", "/search"),
+        ("GET", "/v1/chat/completions"),
+        ("HEAD", "/v1/chat/completions"),
+        ("POST", "/v1/models"),
         ("POST", "/cards"),
         ("DELETE", "/cards/pomelo"),
         ("POST", "/healthz"),
@@ -379,7 +384,8 @@ def test_other_methods_are_refused(client: httpx.Client, method: str, path: str)
 
 
 @pytest.mark.parametrize(
-    "path", [*GET_ROUTES, "/static/app.js", "/none", "/cards/none", "/ask", "/search", "/static/none", "/ask/"]
+    "path",
+    [*GET_ROUTES, *POST_ROUTES, "/static/app.js", "/none", "/cards/none", "/ask", "/static/none", "/ask/", "/v1/none"],
 )
 def test_security_headers_are_on_every_reply(client: httpx.Client, path: str) -> None:
     """Found or not, allowed or not, every reply carries the security headers and an id of its own."""
@@ -770,7 +776,7 @@ def test_what_is_no_http_does_no_harm(server: Server, client: httpx.Client, data
     assert client.get("/healthz").status_code == 200
 
 
-@pytest.mark.parametrize("target", ["/cards/", "/ask/?q=xyzzy", "/healthz/", "/search/"])
+@pytest.mark.parametrize("target", ["/cards/", "/ask/?q=xyzzy", "/healthz/", "/search/", "/v1/models/"])
 def test_no_reply_sends_the_caller_to_a_host_of_its_own(server: Server, target: str) -> None:
     """A path with a slash too many gives back neither the Host that was sent nor the question."""
     data = f"GET {target} HTTP/1.1\r\nHost: {CANARY}.invalid\r\nConnection: close\r\n\r\n".encode()
