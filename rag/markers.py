@@ -7,6 +7,7 @@ text; an id is credited only where a whole marker names it.
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -126,7 +127,10 @@ def scan_markers(text: str) -> list[Token]:
 
 
 def without_markers(text: str) -> str:
-    """Text from elsewhere in which nothing can be taken for a marker of ours."""
+    """Text from elsewhere in which nothing can be taken for a marker of ours, spelled with HTML's entities or not."""
+    spelled_out = html.unescape(text) if "&" in text else text
+    if spelled_out != text and _introducer(spelled_out, 0):
+        text = spelled_out
     pieces, position = [], 0
     while found := _introducer(text, position):
         start, inside = found

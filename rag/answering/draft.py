@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rag.answering.citing import cite
 from rag.answering.events import CitationShown, Shown, TextShown
@@ -12,7 +13,7 @@ from rag.answering.thoughts import Thoughts
 from rag.claims import Claim, ClaimSplitter
 from rag.language import detect_language
 from rag.links import without_links
-from rag.markers import MarkerScanner
+from rag.markers import MarkerScanner, without_markers
 from rag.prompting import NO_ANSWER, repeats_instructions
 from rag.records import Citation, CitationSegment, Span, TextSegment
 from rag.replies import ReplyUnreadable, read_reply
@@ -104,12 +105,13 @@ class Draft:
         known = [card_id for card_id in named if card_id in self._sources.card_ids]
         self.refused = self.refused or (NO_ANSWER in named and NO_ANSWER not in known)
         self.counts["unknown"] += len(named) - len(known) - (NO_ANSWER in named and NO_ANSWER not in known)
-        text = " ".join(_composed(without_links(claim.text, self._addresses)).split(" ")).strip()
-        if not any(map(str.isalnum, text)) or repeats_instructions(text):
+        text = self._clean(claim.text)
+        if not _asserts(text) or repeats_instructions(text):
             self.counts["unsupported"] += len(known)
             self.counts["withheld"] += any(map(str.isalnum, text))
             return
-        supports = self._sources.support(text, self._language)
+        language = detect_language(text, default=self._language)
+        supports = self._sources.support(text, language)
         holding = [card_id for card_id in known if card_id in supports and supports[card_id].holds]
         added = [] if holding else _best(supports, known)
         if not known and not added:
@@ -119,25 +121,30 @@ class Draft:
         self.counts["added"] += len(added)
         self.counts["unsupported"] += len(known) - len(holding)
         self.has_valid = self.has_valid or bool(holding or added)
-        yield from self._pieces(claim, text, [*known, *added], supports, supported=bool(holding or added))
+        shown = TextSegment(text, language, supported=bool(holding or added))
+        yield from self._pieces(claim, shown, [*known, *added], supports)
+
+    def _clean(self, text: str) -> str:
+        """A sentence without addresses that the cards do not hold, and without anything that reads as a marker."""
+        return unicodedata.normalize("NFC", without_markers(without_links(text, self._addresses))).strip()
 
     def _pieces(
-        self, claim: Claim, text: str, card_ids: Sequence[str], supports: Mapping[str, Support], *, supported: bool
+        self, claim: Claim, shown: TextSegment, card_ids: Sequence[str], supports: Mapping[str, Support]
     ) -> Iterator[Shown]:
-        lead = claim.lead if self._begun else ""
+        """A sentence in pieces, with its citations between them."""
+        lead, text = claim.lead if self._begun else "", shown.text
         self._begun = True
-        language = detect_language(text, default=self._language)
-        placed = _offsets(claim, text)
+        places = _places(claim, text)
         position = 0
-        for card_id in sorted(card_ids, key=lambda card_id: placed.get(card_id, len(text))):
-            offset = placed.get(card_id, len(text))
-            if offset > position or position == 0:
-                yield TextShown(TextSegment(lead + text[position:offset], language, supported=supported))
+        for card_id in sorted(card_ids, key=lambda card_id: places.get(card_id, len(text))):
+            place = places.get(card_id, len(text))
+            if place > position:
+                yield TextShown(replace(shown, text=lead + text[position:place]))
                 lead = ""
-            position = max(position, offset)
+            position = max(position, place)
             yield self._citation(card_id, supports.get(card_id))
         if position < len(text):
-            yield TextShown(TextSegment(text[position:], language, supported=supported))
+            yield TextShown(replace(shown, text=text[position:]))
 
     def _citation(self, card_id: str, support: Support | None) -> CitationShown:
         verdict = "valid" if support and support.holds else "unsupported"
@@ -159,7 +166,7 @@ def _best(supports: Mapping[str, Support], tried: Collection[str]) -> list[str]:
     return [max(holding, key=lambda support: support.similarity + support.coverage).card.card_id] if holding else []
 
 
-def _offsets(claim: Claim, text: str) -> dict[str, int]:
+def _places(claim: Claim, text: str) -> dict[str, int]:
     """Where in a text the first marker of each card stands; those without words before or behind go to its end."""
     if text != claim.text:
         return {}
@@ -171,5 +178,6 @@ def _offsets(claim: Claim, text: str) -> dict[str, int]:
     return places
 
 
-def _composed(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
+def _asserts(text: str) -> bool:
+    """Whether a sentence has words, and is not a question."""
+    return any(map(str.isalnum, text)) and not text.endswith("?")
