@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,12 +66,13 @@ class Service:
 
 
 @contextmanager
-def started_service() -> Iterator[Service]:
-    """Start the service with the settings of this process; it may not be ready yet, and is stopped at the end."""
+def started_service(changes: Mapping[str, str] | None = None) -> Iterator[Service]:
+    """Start the service with the settings of this process and changes to them; not yet ready, stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
+    fixed = {"PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
+    environment = {**os.environ, **fixed, **(changes or {})}
     process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
     try:
         yield Service(f"http://127.0.0.1:{port}", process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,10 +151,11 @@ STAFF_CARDS = (
 def _planted() -> tuple[Planted, ...]:
     names = {language: iter(known) for language, known in _NAMES.items()}
     attacks = [attack for attack in ATTACKS if attack.channel in ("body", "title", "context")]
-    return tuple(_plant(attack, next(names[attack.language]), number) for number, attack in enumerate(attacks))
+    return tuple(plant(attack, next(names[attack.language]), number) for number, attack in enumerate(attacks))
 
 
-def _plant(attack: Attack, name: str, number: int) -> Planted:
+def plant(attack: Attack, name: str, number: int) -> Planted:
+    """An attack in a card about a product of this name; what the card says beside it depends on the number."""
     # the lists differ in length, so that few cards share what they say
     place, time, company = (known[number % len(known)] for known in _WORDS[attack.language])
     if attack.language == "es":
@@ -188,10 +190,10 @@ def _file(
 PLANTED = _planted()
 
 
-def write_cards(folder: Path) -> None:
+def write_cards(folder: Path, cards: Sequence[Planted] = PLANTED) -> None:
     """Write one file a planted attack, and those of the staff, into a folder that may have to be made."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {planted.card_id: planted.file_text for planted in PLANTED}
+    files = {planted.card_id: planted.file_text for planted in cards}
     files |= {card.card_id: card.file_text for card in STAFF_CARDS}
     for card_id, text in files.items():
         (folder / f"{card_id}.md").write_text(text, "utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 import unicodedata
@@ -83,7 +84,7 @@ class _Visible:
     def __init__(self, texts: Iterable[str]) -> None:
         known = list(texts)
         self._texts = [_plain(text) for text in known]
-        self._words = [f" {' '.join(_words(text))} " for text in known]
+        self._words = [_spaced(text) for text in known]
 
     def holds(self, piece: str) -> bool:
         return any(_plain(piece) in text for text in self._texts)
@@ -105,6 +106,8 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(inner)
 
 
+# the same cards are looked at for each of many answers
+@functools.lru_cache(maxsize=2_048)
 def _plain(text: str) -> str:
     """As a reader takes it: one form of each letter, no invisible marks, one case, single spaces."""
     return " ".join(drop_marks(unicodedata.normalize("NFKC", text)).casefold().split())
@@ -113,6 +116,11 @@ def _plain(text: str) -> str:
 def _words(text: str) -> list[str]:
     letters = unicodedata.normalize("NFKD", _plain(text))
     return re.findall(r"[^\W_]+", "".join(letter for letter in letters if not unicodedata.combining(letter)))
+
+
+@functools.lru_cache(maxsize=2_048)
+def _spaced(text: str) -> str:
+    return f" {' '.join(_words(text))} "
 
 
 def _without_markers(text: str, cited: Collection[str]) -> str:
