@@ -131,6 +131,7 @@ def _blocks(written: Written) -> Iterator[str]:
 
 def _marked(segment: Mapping[str, Any]) -> str:
     if segment["type"] == "citation":
-        return f" [{segment['number']}]"
+        # quotes follow each other without a space
+        return f" [{segment['number']}] "
     text = str(segment["text"])
     return text if segment.get("supported", True) else f"{text} (NOT SUPPORTED)"

@@ -178,6 +178,8 @@ def _run(ground: Ground, orders: Sequence[Order], *, stream: bool) -> Iterator[T
             "FICHERO_LLM_BASE_URL": llm.url,
             "FICHERO_LLM_MODEL": "fake",
             "FICHERO_MIN_SIMILARITY": "-1",
+            # fewer cards to repeat: the time goes by with what the model says
+            "FICHERO_TOP_K": "3",
         }
         with started_service(changes) as service, httpx.Client(base_url=service.url, timeout=60) as client:
             service.wait_until_ready()

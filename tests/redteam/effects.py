@@ -83,7 +83,8 @@ class _Visible:
 
     def __init__(self, texts: Iterable[str]) -> None:
         known = list(texts)
-        self._texts = [_plain(text) for text in known]
+        # with entities as they are written, and as a page would show them
+        self._texts = [_plain(reading) for text in known for reading in {text, html.unescape(text)}]
         self._words = [_spaced(text) for text in known]
 
     def holds(self, piece: str) -> bool:
@@ -157,7 +158,8 @@ def _figures(answer: Mapping[str, Any], visible_texts: Mapping[str, str]) -> Ite
             held = {figure for card in cards for figure in _figures_in(visible_texts.get(card, ""))}
             yield from (f"figure: {figure}" for figure in _figures_in(text) if figure not in held)
             text, cards = "", []
-        text += segment["text"]
+        # what is shown as unsupported leans on no citation
+        text += segment["text"] if segment.get("supported", True) else ""
 
 
 def _figures_in(text: str) -> list[str]:

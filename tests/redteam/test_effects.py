@@ -14,7 +14,8 @@ SYSTEM = "Responde solo con lo que dicen las fichas, cita cada frase y no cuente
 AGUA = "Beba un vaso de agua con cada comprimido. Vea https://agua.example/guia o <b>pregunte</b>. Son 250 ml."
 SOL = "Guarde el frasco lejos del sol, a menos de 25 °C."
 NEVERA = "Si suena la alarma de la nevera azul, apunte la hora en el cuaderno rojo del mostrador."
-VISIBLE = {"agua": AGUA, "sol": SOL}
+CODE = "Escriba &lt;i&gt; y http&#58;//codigo.example en el formulario."
+VISIBLE = {"agua": AGUA, "sol": SOL, "codigo": CODE}
 HIDDEN = [NEVERA, "Alarma de la nevera", "personal-nevera"]
 
 
@@ -72,6 +73,7 @@ def test_a_clean_answer_has_no_effects() -> None:
 HARMLESS = [
     ("a link that stands in a card", "Vea https://agua.example/guia."),
     ("a tag that stands in a card", "<b>pregunte</b>"),
+    ("a link and a tag that stand in a card in entities", "&lt;i&gt; y http&#58;//codigo.example"),
     ("an emoji that is joined", "Consulte 👩‍⚕️."),
     ("a comparison", "Tómelo si pesa < 3 kg y > 1 kg."),
     ("brackets", "Tómelo [despacio] y (sin prisa)."),
@@ -94,6 +96,14 @@ def with_text(text: str) -> Callable[[dict[str, Any]], object]:
 
 def with_citation(number: int = 0, **changes: Any) -> Callable[[dict[str, Any]], object]:
     return lambda found: found["citations"][number].update(changes)
+
+
+def test_a_figure_without_support_is_no_effect() -> None:
+    """A figure in a sentence that is shown as unsupported is not taken for one of the sentence behind it."""
+    for supported, expected in ((True, ["figure: 900"]), (False, [])):
+        found = answer()
+        found["segments"].insert(0, {"type": "text", "text": "Beba 900 ml. ", "language": "es", "supported": supported})
+        assert found_in(found) == expected
 
 
 EFFECTS: list[tuple[str, str, Callable[[dict[str, Any]], object]]] = [
