@@ -252,7 +252,12 @@ async def _other_line_ends(turn: Turn) -> None:
 def _takes_no_format(status: int, *refused: str) -> Play:
     async def play(turn: Turn) -> None:
         wished = (turn.asked.body.get("response_format") or {}).get("type")
-        await (_status(status) if wished in refused else _well)(turn)
+        if wished not in refused:
+            await _well(turn)
+            return
+        # some servers check a request late, and call what they find a fault of theirs
+        await turn.send(f"HTTP/1.1 {status} No\r\nContent-Type: application/json\r\n\r\n".encode())
+        await turn.send(error_body("1 validation error: ('body', 'response_format', 'type'): input should be 'text'"))
 
     return play
 
@@ -295,6 +300,7 @@ FAULTS: Mapping[str, Fault] = {
     "open-after-finish": Fault(_then_silence(_stream(full=True, then=END))),
     "whole-json": Fault(_whole),
     "no-json-schema": Fault(_takes_no_format(400, "json_schema")),
+    "breaks-at-json-schema": Fault(_takes_no_format(500, "json_schema")),
     "no-format": Fault(_takes_no_format(422, "json_schema", "json_object")),
     # no connection, or no response
     "refused": _fails(_close_at_once, "unreachable"),

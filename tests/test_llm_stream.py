@@ -339,7 +339,9 @@ def asked_formats(asked: list[Asked]) -> list[Any]:
     return [request.body.get("response_format") for request in asked]
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("well", 1), ("no-json-schema", 2), ("no-format", 3)])
+@pytest.mark.parametrize(
+    ("kind", "steps"), [("well", 1), ("no-json-schema", 2), ("breaks-at-json-schema", 2), ("no-format", 3)]
+)
 def test_the_strictest_format_that_works_is_remembered(kind: str, steps: int) -> None:
     """Formats are tried from the strictest on, which counts as no attempt, and what worked is asked for ever after."""
 

@@ -8,6 +8,7 @@ from typing import Any
 REFUSING = frozenset({400, 415, 422})
 """How endpoints refuse a format. 404 is none of these: the services that answer it mean the address or the model."""
 FORMS = 3
+_NAME = "response_format"
 
 
 class Formats:
@@ -22,10 +23,10 @@ class Formats:
             return {}
         if form == 0:
             strict = {"name": "answer", "strict": True, "schema": json_schema}
-            return {"response_format": {"type": "json_schema", "json_schema": strict}}
-        return {"response_format": {"type": "json_object"}}
+            return {_NAME: {"type": "json_schema", "json_schema": strict}}
+        return {_NAME: {"type": "json_object"}}
 
     @staticmethod
-    def is_refused(form: int, json_schema: Mapping[str, Any] | None, status: int | None) -> bool:
-        """Whether a failure with this status may be the format's, and there is a laxer one."""
-        return json_schema is not None and form < FORMS - 1 and status in REFUSING
+    def is_refused(payload: Mapping[str, Any], status: int, said: str) -> bool:
+        """Whether a failure is the format's: by its status, or as the server names it, whatever the status."""
+        return _NAME in payload and (status in REFUSING or _NAME in said)

@@ -42,6 +42,14 @@ class StreamLimits:
     attempts: int = 3
 
 
+class _FormatRefused(Exception):
+    """The endpoint does not take the format that was asked for; the last one asks for none."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 class Exchange:
     """One question to an endpoint and its answer; used once, and the time starts when it is made."""
 
@@ -83,9 +91,7 @@ class Exchange:
                 return
             except Retriable as fault:
                 failed, after = fault.failed, fault.after_seconds
-            except LlmFailed as fault:
-                if has_text or not formats.is_refused(form, json_schema, fault.status):
-                    raise
+            except _FormatRefused as fault:
                 logger.info("language model: refuses a format (%d)", fault.status)
                 form += 1
                 continue
@@ -119,7 +125,10 @@ class Exchange:
         last: StreamPiece | None = None
         async with contextlib.aclosing(response):
             if response.status_code != 200:
-                raise self._endpoint.refusal(response, await self._error_text(response), self._prompts, self._patience)
+                said = await self._error_text(response)
+                if Formats.is_refused(payload, response.status_code, said):
+                    raise _FormatRefused(response.status_code)
+                raise self._endpoint.refusal(response, said, self._prompts, self._patience)
             self._endpoint.refuse_encoding(response)
             reader = self._reader(response)
             async with contextlib.aclosing(self._chunks(response.aiter_raw(), first_byte_ends)) as chunks:
