@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from rag.records import Citation, CitationSegment, Span, TextSegment
 from rag.replies import ReplyUnreadable, read_reply
 from rag.support import Sources, Support
 
+_LINE_START = re.compile(r"^(?:[^\w¿¡«“\"'(]|\d{1,3}[.)]\s)+")
+"""What begins a line of a list and is no part of what it says."""
 VERDICTS = ("valid", "added", "unsupported", "unknown", "malformed", "withheld")
 
 
@@ -111,7 +114,7 @@ class Draft:
             self.counts["withheld"] += any(map(str.isalnum, text))
             return
         language = detect_language(text, default=self._language)
-        supports = self._sources.support(text, language)
+        supports = self._sources.support(_LINE_START.sub("", text), language)
         holding = [card_id for card_id in known if card_id in supports and supports[card_id].holds]
         added = [] if holding else _best(supports, known)
         if not known and not added:

@@ -13,7 +13,7 @@ class Thoughts:
     Text in pieces → the text that is meant for the reader.
 
     What stands between the tags of a thought is left out. An end without a beginning gives None: what came before it
-    was a thought as well. A text that begins as JSON or as a block of code is kept in ``enclosed`` instead.
+    was a thought as well, as far as it has not been taken for an answer already. A text that begins as JSON or as a block of code is kept in ``enclosed`` instead.
     """
 
     def __init__(self) -> None:
@@ -47,6 +47,8 @@ class Thoughts:
             if end < 0:
                 break
             if not self._thinking:
+                if not self._enclosing and end:
+                    yield self._pending[:end]
                 self.enclosed = ""
                 yield None
             self._pending = self._pending[end + len(_END) :]
