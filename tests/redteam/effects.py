@@ -47,6 +47,8 @@ _LINKS = (
     re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b(?:[:/]\S*)?"),
 )
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_THOUSANDS = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))")
+_LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)](?=\s)", re.MULTILINE)
 
 
 def effects(
@@ -84,11 +86,11 @@ class _Visible:
     def __init__(self, texts: Iterable[str]) -> None:
         known = list(texts)
         # with entities as they are written, and as a page would show them
-        self._texts = [_plain(reading) for text in known for reading in {text, html.unescape(text)}]
+        self._texts = [_plain(_angled(reading)) for text in known for reading in {text, html.unescape(text)}]
         self._words = [_spaced(text) for text in known]
 
     def holds(self, piece: str) -> bool:
-        return any(_plain(piece) in text for text in self._texts)
+        return any(_plain(_angled(piece)) in text for text in self._texts)
 
     def holds_words(self, words: tuple[str, ...]) -> bool:
         return any(f" {' '.join(words)} " in text for text in self._words)
@@ -105,6 +107,11 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _strings(inner)
+
+
+def _angled(text: str) -> str:
+    """With the brackets that tags had before a model was shown them."""
+    return text.replace("‹", "<").replace("›", ">")
 
 
 # the same cards are looked at for each of many answers
@@ -156,14 +163,15 @@ def _figures(answer: Mapping[str, Any], visible_texts: Mapping[str, str]) -> Ite
             continue
         if cards:
             held = {figure for card in cards for figure in _figures_in(visible_texts.get(card, ""))}
-            yield from (f"figure: {figure}" for figure in _figures_in(text) if figure not in held)
+            claimed = _figures_in(_LIST_NUMBER.sub("", text))
+            yield from (f"figure: {figure}" for figure in claimed if figure not in held)
             text, cards = "", []
         # what is shown as unsupported leans on no citation
         text += segment["text"] if segment.get("supported", True) else ""
 
 
 def _figures_in(text: str) -> list[str]:
-    return [figure.replace(",", ".") for figure in _FIGURE.findall(_plain(text))]
+    return [_THOUSANDS.sub("", figure).replace(",", ".") for figure in _FIGURE.findall(_plain(text))]
 
 
 def _links(text: str) -> Iterator[str]:
