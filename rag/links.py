@@ -11,7 +11,11 @@ _ADDRESS = re.compile(
     r"|(?:javascript|vbscript|(?<![a-z])(?:data|mailto|tel|sms|file|blob|view-source))\s{0,3}:[^\s<>\"“”«»]{1,2000}"
     r"|\bwww\.[^\s<>\"“”«»]{1,2000}"
     r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"
-    r"|\b(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?#][^\s<>\"“”«»]{0,2000}",
+    r"|\b(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?#][^\s<>\"“”«»]{0,2000}"
+    # a bare host is one only by its end, else a missing blank behind a stop would make one
+    r"|\b(?:[\w-]{1,63}\.){1,8}(?:com|net|org|info|biz|edu|gov|gob|app|dev|xyz|site|online|shop|store|link|click|cloud"
+    r"|invalid|test|example|localhost"
+    r"|(?-i:io|co|ai|me|tv|es|eu|cat|gal|eus|mx|ar|cl|pe|uy|ve|uk|us|ca|au|de|fr|it|pt|nl|ch|ru|cn|in|br|jp))\b(?![\w-])",
     re.IGNORECASE,
 )
 _TRAILING = ".,;:!?…*_'’\"»)]}"

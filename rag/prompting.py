@@ -37,12 +37,14 @@ _REMINDER = {
     "en": "Answer with sentences from the cards, each with its [cite:ID].",
 }
 _AS_JSON = {
-    "es": """
-Escribe un objeto JSON con tres campos: "answer", la respuesta con sus marcas; "citations", los ID citados; \
-"refused", true solo si ninguna ficha contesta.""",
-    "en": """
-Write a JSON object with three fields: "answer", the answer with its marks; "citations", the list of the IDs cited; \
-"refused", true only if no card answers.""",
+    "es": """ Escribe un objeto JSON con tres campos: "answer", las frases con sus [cite:ID]; "citations", los ID \
+citados; "refused", true solo si ninguna ficha trata de lo que se pregunta.""",
+    "en": """ Write a JSON object with three fields: "answer", the sentences with their [cite:ID]; "citations", the \
+IDs cited; "refused", true only if no card is about what is asked.""",
+}
+_JSON_REMINDER = {
+    "es": 'Contesta con un objeto JSON; en "answer", frases completas de las fichas, cada una con su [cite:ID].',
+    "en": 'Answer with a JSON object; in "answer", whole sentences from the cards, each with its [cite:ID].',
 }
 _AGAIN = {
     "es": "La respuesta anterior no valía: sus frases no estaban en las fichas que citaba, o no citaba ninguna.",
@@ -82,12 +84,13 @@ def answer_messages(
         f"{as_data(excerpt(passage))}\n</{card}>"
         for passage in passages
     )
-    rules = instructions(language, as_json=as_json) + (f"\n{_AGAIN[language]}" if again else "")
+    rules = instructions(language, as_json=as_json) + (f" {_AGAIN[language]}" if again else "")
+    reminder = (_JSON_REMINDER if as_json else _REMINDER)[language]
     return [
         Message("system", rules),
         Message(
             "user",
-            f"<{cards}>\n{shown}\n</{cards}>\n{_asked(question, language, history)}\n{_REMINDER[language]}",
+            f"<{cards}>\n{shown}\n</{cards}>\n{_asked(question, language, history)}\n{reminder}",
         ),
     ]
 
@@ -134,7 +137,14 @@ def _words(text: str) -> list[str]:
 
 
 def _told() -> frozenset[tuple[str, ...]]:
-    texts = [*_RULES.values(), *_REMINDER.values(), *_AS_JSON.values(), *_AGAIN.values(), *_REWRITE.values()]
+    texts = [
+        *_RULES.values(),
+        *_REMINDER.values(),
+        *_AS_JSON.values(),
+        *_JSON_REMINDER.values(),
+        *_AGAIN.values(),
+        *_REWRITE.values(),
+    ]
     return frozenset(
         tuple(words[at : at + RUN_WORDS]) for words in map(_words, texts) for at in range(len(words) - RUN_WORDS + 1)
     )

@@ -103,7 +103,7 @@ class Quantity:
 
     written: str
     values: frozenset[Fraction]
-    """In the dimension's base unit; more than one where a point may divide thousands or decimals."""
+    """In the dimension's base unit; more than one for a word that is a number in both languages."""
     dimension: str | None
     """None for a number without a unit that is known."""
 
@@ -179,9 +179,11 @@ def _readings(written: str) -> Iterable[Fraction]:
     if len(digits) == 1:
         yield Fraction(int(written))
         return
-    if all(len(part) == 3 for part in digits[1:]):
+    if all(len(part) == 3 for part in digits[1:]) and 1 <= len(digits[0]) <= 3 and digits[0] != "0":
+        # read as a decimal as well, every ten would hold ten thousand
         yield Fraction(int("".join(digits)))
-    yield Fraction(int("".join(digits)), 10 ** len(digits[-1]))
+    elif len(digits) == 2:
+        yield Fraction(int("".join(digits)), 10 ** len(digits[1]))
 
 
 def _without_accents(text: str) -> str:

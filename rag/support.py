@@ -17,9 +17,9 @@ from rag.terms import coverage, terms
 
 COVERAGE_WEIGHT = 0.6
 """Of the share of a claim's words that a sentence has, beside their vectors: as answers choose sentences."""
-SIMILARITY, SHARE = 0.5, 0.6
-"""What a claim in a card's own language needs of both."""
-ACROSS_SIMILARITY = 0.58
+SIMILARITY, SHARE, TOGETHER = 0.5, 0.4, 1.25
+"""What a claim in a card's own language needs of each, and of both."""
+ACROSS_SIMILARITY = 0.62
 NEIGHBOURS = 1
 """Sentences on each side whose words count too: a claim often says what two say."""
 
@@ -131,7 +131,7 @@ def is_near(similarity: float, share: float, same_language: bool) -> bool:
     """Whether vectors and words speak for a claim; across languages words say little, and vectors have to say more."""
     if not same_language:
         return similarity >= ACROSS_SIMILARITY
-    return similarity >= SIMILARITY and share >= SHARE
+    return similarity >= SIMILARITY and share >= SHARE and similarity + share >= TOGETHER
 
 
 def is_negative(text: str) -> bool:

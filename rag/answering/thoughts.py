@@ -13,7 +13,8 @@ class Thoughts:
     Text in pieces → the text that is meant for the reader.
 
     What stands between the tags of a thought is left out. An end without a beginning gives None: what came before it
-    was a thought as well, as far as it has not been taken for an answer already. A text that begins as JSON or as a block of code is kept in ``enclosed`` instead.
+    was a thought as well, as far as it has not been taken for an answer already. A text that begins as JSON or as a
+    block of code is kept in ``enclosed`` instead.
     """
 
     def __init__(self) -> None:
