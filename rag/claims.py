@@ -97,6 +97,8 @@ class ClaimSplitter:
         for placed in self._markers:
             if placed.offset == len(self._text):
                 placed.breaks_after = self._breaks - placed.breaks_before
+        # a sentence right behind the marker of the one before
+        self._space = self._space or (behind_marker and self._text[-1:] in SENTENCE_ENDS and piece[0].isalnum())
         if self._space and (self._text or self._lead):
             # a stop behind a marker goes where it would stand without the marker
             if not (behind_marker and not self._breaks and piece[0] in _NO_SPACE_BEFORE):
@@ -157,12 +159,14 @@ class ClaimSplitter:
                 if text[stop].isspace() and self._has_words:
                     return stop, _next_word(text, stop)
             sign = text[at]
-            if sign == "\n" and text[at - 1] != ":" and self._has_words:
+            if sign == "\n" and text[at - 1 : at] != ":":
                 return at, at + (2 if text[at + 1] == "\n" else 1)
             if sign in SENTENCE_ENDS and not _numbers_a_line(text, at):
                 stop = behind_stops(text, at, min(end, at + _STOPS_CHARS))
                 if stop >= end:
                     return None
+                if self._has_words and _is_glued(text, at, stop):
+                    return stop, stop
                 if self._has_words and ends_sentence(text, 0, at, stop, end):
                     return stop, _next_word(text, stop)
                 self._scanned = stop
@@ -173,6 +177,11 @@ class ClaimSplitter:
 
     def _claim(self, stop: int, placed: Iterable[_Placed]) -> Claim:
         return Claim(self._lead, self._text[:stop], tuple((min(each.offset, stop), each.marker) for each in placed))
+
+
+def _is_glued(text: str, at: int, stop: int) -> bool:
+    """Whether a sentence begins right behind a stop, with no blank between."""
+    return stop == at + 1 and text[at - 1].islower() and text[stop].isupper()
 
 
 def _has_words(text: str) -> bool:

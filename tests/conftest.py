@@ -19,6 +19,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from benchmarks.boxes import rows_of, write_reference_vectors
 from rag.builds import CURRENT_FILE, current_build
@@ -29,6 +30,11 @@ from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
 from rag.manifest import check_files, read_manifest
 from rag.opening import OpenIndex, assemble, open_index
 from rag.settings import PREFIX
+
+# of tests that do not say how many examples they take; ``--hypothesis-profile deep`` is the proof at full size
+hypothesis_settings.register_profile("suite", max_examples=200, deadline=None)
+hypothesis_settings.register_profile("deep", max_examples=10_000, deadline=None)
+hypothesis_settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL_DIR = ROOT / "model"
@@ -180,9 +186,11 @@ def clean_environment(changes: Mapping[str, str]) -> dict[str, str]:
 class running:  # noqa: N801 - a context manager that reads like a verb
     """A service with these settings, ready; stopped at the end."""
 
-    def __init__(self, settings: Mapping[str, str], *, wait: bool = True) -> None:
+    def __init__(self, settings: Mapping[str, str], *, wait: bool = True, log: Path | None = None) -> None:
+        """What it logs goes into the file ``log``, if that is given."""
         self.settings = settings
         self.wait = wait
+        self._log = log.open("w", encoding="utf-8") if log else None
 
     def __enter__(self) -> Server:
         port = free_port()
@@ -194,7 +202,7 @@ class running:  # noqa: N801 - a context manager that reads like a verb
             cwd=ROOT,
             env=clean_environment(settings),
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self._log or subprocess.PIPE,
             text=True,
         )
         started = Server(f"http://127.0.0.1:{port}", self.process)
@@ -209,6 +217,8 @@ class running:  # noqa: N801 - a context manager that reads like a verb
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
+        if self._log:
+            self._log.close()
 
 
 def wait_until_ready(started: Server, seconds: float = 60.0) -> None:
