@@ -61,7 +61,7 @@ class Settings:
     llm_timeout_seconds: float = 60.0
     """Of one attempt, while an index is built."""
     llm_concurrency: int = 4
-    """Questions at a time."""
+    """Contexts, or answers, at a time."""
     llm_connect_seconds: float = 3.0
     """Of an answer to a person: until there is a connection."""
     llm_first_byte_seconds: float = 15.0
