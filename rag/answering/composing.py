@@ -100,15 +100,18 @@ def refuse(asked: Asked, found: Retrieval, *, reason: str | None = None, degrade
 
 
 def written_text(segments: Segments, citations: Sequence[Citation], language: str) -> str:
-    """The text of an answer: a marker for each citation that holds, and words for one that does not."""
+    """The text of an answer: a marker for each citation that holds, and words behind a sentence that no card says."""
     pieces: list[str] = []
+    unsupported = False
     for segment in segments:
         if isinstance(segment, TextSegment):
             pieces.append(segment.text)
+            unsupported = not segment.supported
         elif citations[segment.citation].verdict == "valid":
             pieces.append(f" [cite:{segment.card_id}]")
-        elif _UNSUPPORTED[language] not in "".join(pieces[-1:]):
+        elif unsupported:
             pieces.append(f" {_UNSUPPORTED[language]}")
+            unsupported = False
     return "".join(pieces)
 
 

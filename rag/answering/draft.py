@@ -29,16 +29,27 @@ class Draft:
     """
     A model's text goes in, in any pieces; what may be shown comes out.
 
-    Every citation is checked before its sentence is shown, and nothing is shown before the first that holds: an answer
-    without any leaves no trace. A sentence that cites cards which do not say so is shown as such; one that cites
+    Every citation is checked before its sentence is shown, and nothing is shown before the first that holds and is to the
+    point: an answer without any leaves no trace. A sentence that cites cards which do not say so is shown as such; one that cites
     nothing, and that no card says, is withheld.
     """
 
-    def __init__(self, sources: Sources, language: str, *, addresses: Collection[str] = ()) -> None:
-        """``addresses`` are the links that stand in the sources."""
+    def __init__(
+        self,
+        sources: Sources,
+        language: str,
+        *,
+        addresses: Collection[str] = (),
+        points: Collection[tuple[str, Span]] | None = None,
+    ) -> None:
+        """
+        ``addresses`` are the links that stand in the sources, ``points`` the sentences of cards, by card id, that are to
+        the point; None where all are.
+        """
         self._sources = sources
         self._language = language
         self._addresses = addresses
+        self._points = points
         self._thoughts = Thoughts()
         self._scanner, self._splitter = MarkerScanner(), ClaimSplitter()
         self._held: list[Shown] = []
@@ -48,6 +59,9 @@ class Draft:
         self.refused = False
         """The model said that the cards do not answer."""
         self.has_valid = False
+        """Something holds and is to the point."""
+        self.is_beside = False
+        """Something holds, and is not."""
         self.counts: Counter[str] = Counter()
         self.citations: list[Citation] = []
         self.segments: list[TextSegment | CitationSegment] = []
@@ -123,7 +137,9 @@ class Draft:
         self.counts["valid"] += len(holding)
         self.counts["added"] += len(added)
         self.counts["unsupported"] += len(known) - len(holding)
-        self.has_valid = self.has_valid or bool(holding or added)
+        for card_id in (*holding, *added):
+            point = self._points is None or (card_id, supports[card_id].span) in self._points
+            self.has_valid, self.is_beside = self.has_valid or point, self.is_beside or not point
         shown = TextSegment(text, language, supported=bool(holding or added))
         yield from self._pieces(claim, shown, [*known, *added], supports)
 

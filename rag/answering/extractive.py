@@ -15,6 +15,8 @@ SENTENCES_LEAST, SENTENCES_MOST = 2, 3
 ANSWER_CHARS = 400
 """A third sentence is quoted only if the answer stays within this."""
 COVERAGE_WEIGHT = 0.6
+POINT_GAP = 0.3
+"""How far behind the sentence that answers best another may stay and still be to the point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,12 @@ def quote_passages(question: str, passages: Sequence[Passage]) -> list[Citation]
 
 def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
     wanted, asked_for = terms(question), thing_asked_for(question)
-
-    def worth(passage: Passage, sentence: ScoredSentence) -> float:
-        text = passage.card.text[sentence.span.start : sentence.span.end]
-        return sentence.score + passage.rank_score + COVERAGE_WEIGHT * coverage(wanted, text)
-
     candidates = [
-        (worth(passage, sentence), rank, _Quote(passage.card, sentence.span, sentence.cosine))
+        (
+            passage.rank_score + _worth(passage, sentence, wanted),
+            rank,
+            _Quote(passage.card, sentence.span, sentence.cosine),
+        )
         for rank, passage in enumerate(passages[:CARDS_QUOTED])
         for sentence in passage.sentences
         if asked_for is None or asked_for.stands_in(passage.card.text[sentence.span.start : sentence.span.end])
@@ -73,6 +74,24 @@ def _choose(question: str, passages: Sequence[Passage]) -> list[_Quote]:
             break
     chosen.sort(key=lambda entry: (entry[0], entry[1].span.start))
     return [quote for _, quote in chosen]
+
+
+def to_the_point(question: str, passages: Sequence[Passage]) -> frozenset[tuple[str, Span]]:
+    """The sentences of passages, by card id and span, that are nearly as good an answer as the best of them."""
+    wanted = terms(question)
+    worths = {
+        (passage.card.card_id, sentence.span): _worth(passage, sentence, wanted)
+        for passage in passages
+        for sentence in passage.sentences
+    }
+    best = max(worths.values(), default=0.0)
+    return frozenset(place for place, worth in worths.items() if worth >= best - POINT_GAP)
+
+
+def _worth(passage: Passage, sentence: ScoredSentence, wanted: frozenset[str]) -> float:
+    """How well a sentence answers: its own score, and its share of the question's words."""
+    text = passage.card.text[sentence.span.start : sentence.span.end]
+    return sentence.score + COVERAGE_WEIGHT * coverage(wanted, text)
 
 
 def _join_neighbours(quotes: Sequence[_Quote]) -> list[_Quote]:

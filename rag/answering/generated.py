@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from rag.answering.composing import Asked, compose_quotes, compose_written, refuse, retrieved_cards
 from rag.answering.draft import Draft
 from rag.answering.events import Checked, Event, Shown, SourcesFound
-from rag.answering.extractive import quote_passages
+from rag.answering.extractive import quote_passages, to_the_point
 from rag.answering.follow_up import checked_rewriting
 from rag.claims import Claim
 from rag.embedding import QueryEmbedder
@@ -26,7 +26,7 @@ from rag.replies import REPLY_SCHEMA, ReplyUnreadable, read_reply
 from rag.support import Sources
 
 REWRITE_TOKENS = 120
-NO_CITATION, UNREADABLE, BUSY = "no_valid_citation", "unreadable_reply", "busy"
+NO_CITATION, BESIDE, UNREADABLE, BUSY = "no_valid_citation", "beside_the_point", "unreadable_reply", "busy"
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -97,11 +97,12 @@ class Writer:
         yield SourcesFound(retrieved_cards(found.passages))
         sources = await in_thread(lambda: Sources(found.passages, index=index, embedder=embedder))
         known = addresses(passage.card.text for passage in found.passages)
+        points = to_the_point(question, found.passages)
         reason = BUSY
         try:
             async with self._place(deadline):
                 for again in (False, True):
-                    draft = Draft(sources, found.language, addresses=known)
+                    draft = Draft(sources, found.language, addresses=known, points=points)
                     messages = answer_messages(
                         asked.question, found.language, found.passages, history, as_json=whole, again=again
                     )
@@ -114,6 +115,8 @@ class Writer:
                     except ReplyUnreadable:
                         reason = UNREADABLE
                     yield Checked(draft.counts)
+                    if draft.is_beside:
+                        reason = BESIDE
                     if draft.has_valid:
                         yield compose_written(
                             asked, found, tuple(draft.segments), draft.citations, rejected=draft.rejected
