@@ -427,7 +427,7 @@ def test_a_model_reads_the_conversation_without_our_numbers(writing: Writing) ->
 
 def test_an_answer_that_breaks_off_is_replaced(sample_index_dir: Path) -> None:
     """When the endpoint breaks amid a stream, a line says so and the answer that counts follows, with its own cards."""
-    text = f"{WATER} [cite:estomago-vacio] " + "Y sigue la frase que no acaba nunca " * 4
+    text = f"{MILK} [cite:estomago-vacio] " + "Y sigue la frase que no acaba nunca " * 4
     with (
         FaultyLlm("closes-amid", text=text) as faulty,
         running(with_model(sample_index_dir, faulty.url)) as server,
@@ -438,7 +438,7 @@ def test_an_answer_that_breaks_off_is_replaced(sample_index_dir: Path) -> None:
     assert (answer["degraded"], answer["degraded_reason"], answer["mode"]) == (True, "cut_off", "extractive")
     begun, line, rest = text_of(reply).partition("\n\nLa respuesta se interrumpió y no vale.")
     assert line
-    assert begun == f"{WATER} [1]\n\nFuentes:\n[1] Tomar un medicamento con el estómago vacío — estomago-vacio"
+    assert begun == f"{MILK} [1]\n\nFuentes:\n[1] Tomar un medicamento con el estómago vacío — estomago-vacio"
     assert rest.partition("\n\n")[2] == text_of(full)
     assert answer_in(full)["degraded"]
 
@@ -451,10 +451,10 @@ def with_model(index_dir: Path, url: str) -> dict[str, str]:
 
 
 def made_answer(*pieces: str | Citation, mode: str = "llm", refusal: Refusal | None = None) -> Answer:
-    """An answer of texts and citations."""
+    """An answer of texts and citations; a text that ends in a mark of doubt is one that no card says."""
     citations = [piece for piece in pieces if isinstance(piece, Citation)]
     segments = [
-        TextSegment(piece, "es")
+        TextSegment(piece.removesuffix("?"), "es", supported=not piece.endswith("?"))
         if isinstance(piece, str)
         else CitationSegment(citations.index(piece), piece.number, piece.card_id)
         for piece in pieces
@@ -493,9 +493,11 @@ def test_each_card_is_one_line_of_the_sources() -> None:
 
 
 def test_a_card_that_does_not_say_so_is_no_source() -> None:
-    """A sentence is marked once as not confirmed, and cards that do not say it are not listed."""
-    answer = made_answer("A", cited(1, verdict="unsupported"), cited(2, verdict="unsupported"), " B", cited(3))
+    """A sentence is marked once as not confirmed, and cards that do not say it are not listed; if one does, that is all."""
+    answer = made_answer("A?", cited(1, verdict="unsupported"), cited(2, verdict="unsupported"), " B", cited(3))
     assert content_of(answer) == f"A {NOT_CONFIRMED} B [3]\n\nFuentes:\n[3] Agua — agua-3"
+    answer = made_answer("A", cited(1, verdict="unsupported"), cited(3))
+    assert content_of(answer) == "A [3]\n\nFuentes:\n[3] Agua — agua-3"
 
 
 def test_a_stop_stays_with_its_sentence() -> None:

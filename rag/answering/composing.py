@@ -102,17 +102,22 @@ def refuse(asked: Asked, found: Retrieval, *, reason: str | None = None, degrade
 def written_text(segments: Segments, citations: Sequence[Citation], language: str) -> str:
     """The text of an answer: a marker for each citation that holds, and words behind a sentence that no card says."""
     pieces: list[str] = []
-    unsupported = False
+    warned = True
     for segment in segments:
         if isinstance(segment, TextSegment):
             pieces.append(segment.text)
-            unsupported = not segment.supported
+            warned = segment.supported
         elif citations[segment.citation].verdict == "valid":
             pieces.append(f" [cite:{segment.card_id}]")
-        elif unsupported:
-            pieces.append(f" {_UNSUPPORTED[language]}")
-            unsupported = False
+        elif not warned:
+            pieces.append(f" {unconfirmed(language)}")
+            warned = True
     return "".join(pieces)
+
+
+def unconfirmed(language: str) -> str:
+    """What is said behind a sentence that no card says."""
+    return _UNSUPPORTED[language]
 
 
 def retrieved_cards(passages: Sequence[Passage]) -> tuple[RetrievedCard, ...]:

@@ -29,9 +29,9 @@ class Draft:
     """
     A model's text goes in, in any pieces; what may be shown comes out.
 
-    Every citation is checked before its sentence is shown, and nothing is shown before the first that holds and is to the
-    point: an answer without any leaves no trace. A sentence that cites cards which do not say so is shown as such; one that cites
-    nothing, and that no card says, is withheld.
+    Every citation is checked before its sentence is shown, and nothing is shown before the first that holds and is to
+    the point: an answer without any leaves no trace. A sentence that cites cards which do not say so is shown as such;
+    one that cites nothing, and that no card says, is withheld.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class Draft:
         points: Collection[tuple[str, Span]] | None = None,
     ) -> None:
         """
-        ``addresses`` are the links that stand in the sources, ``points`` the sentences of cards, by card id, that are to
-        the point; None where all are.
+        ``addresses`` are the links that stand in the sources, ``points`` the sentences of cards, by card id, that are
+        to the point; None where all are.
         """
         self._sources = sources
         self._language = language

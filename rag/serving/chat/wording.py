@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from rag.answering import CitationShown, TextShown, shown_of
-from rag.answering.composing import written_text
+from rag.answering.composing import unconfirmed
 from rag.answering.events import Shown
 from rag.markers import without_markers
 from rag.records import Answer, Citation, CitationSegment, TextSegment
@@ -40,8 +40,8 @@ class Wording:
     def __init__(self) -> None:
         self._shown: list[TextSegment | CitationSegment] = []
         self._citations: list[Citation] = []
-        self._last = ""
-        self._language = ""
+        self._unconfirmed: str | None = None
+        """The language of a sentence that no card says, until that has been said."""
         self._behind_citation = False
 
     def show(self, shown: Shown) -> str:
@@ -51,11 +51,11 @@ class Wording:
             text = plain_text(shown.segment.text)
             if self._behind_citation and text and not text[0].isspace() and not text.startswith(_NO_SPACE_BEFORE):
                 text = f" {text}"
-            self._language, self._behind_citation = shown.segment.language, False
+            self._unconfirmed = None if shown.segment.supported else shown.segment.language
+            self._behind_citation = False
         else:
             text = self._cite(shown)
             self._behind_citation = True
-        self._last = text or self._last
         return text
 
     def finish(self, answer: Answer) -> str:
@@ -73,9 +73,11 @@ class Wording:
         if shown.citation.verdict == "valid":
             self._citations.append(shown.citation)
             return f" [{shown.citation.number}]"
+        if self._unconfirmed is None:
+            return ""
         # in the language of the sentence that it is about: that of the question comes with the whole answer alone
-        note = written_text((CitationSegment(0, 0, ""),), (shown.citation,), self._language)
-        return note if note.strip() not in self._last else ""
+        note, self._unconfirmed = unconfirmed(self._unconfirmed), None
+        return f" {note}"
 
 
 def content_of(answer: Answer) -> str:
