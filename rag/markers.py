@@ -51,6 +51,7 @@ def _letter(letter: str) -> str:
 
 _MARKS = "[\\s\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]{0,3}"
 _CORE = re.compile(_MARKS.join(_letter(letter) for letter in "cite:"))
+_MORE_COLONS = re.compile(f"(?:{_MARKS}{_letter(':')})*")
 # the same for a text of ASCII signs alone, where it is ten times as fast
 _PLAIN_CORE = re.compile(r"\s{0,3}".join(["[cC]", "[iI!1lL|]", "[tT]", "[eE3]", ":"]))
 _INSIDE = re.compile(r"[^\w\s.,;:|/&+`'\"#\-‐-―\u0300-\u036f]")
@@ -128,14 +129,17 @@ def scan_markers(text: str) -> list[Token]:
 
 def without_markers(text: str) -> str:
     """Text from elsewhere in which nothing can be taken for a marker of ours, spelled with HTML's entities or not."""
-    spelled_out = html.unescape(text) if "&" in text else text
+    spelled_out = visible_text(html.unescape(text) if "&" in text else text)
     if spelled_out != text and _introducer(spelled_out, 0):
-        text = spelled_out
+        # an entity that spelled the beginning of another one does not do so now
+        text = spelled_out.replace("&", "& ")
     pieces, position = [], 0
     while found := _introducer(text, position):
         start, inside = found
-        pieces += [text[position:start], "(", text[start:inside].strip("".join(_WRAPS)).rstrip(": "), " "]
-        position = inside
+        # without its colon, which is the last sign of every introducer
+        pieces += [text[position:start], "(", text[start : inside - 1].strip("".join(_WRAPS)).strip(), " "]
+        more = _MORE_COLONS.match(text, inside)
+        position = more.end() if more else inside
     return "".join((*pieces, text[position:]))
 
 
@@ -174,7 +178,7 @@ def _read_marker(text: str, start: int, inside: int, *, final: bool) -> tuple[Ma
     if stop is None or stop.group() not in _CLOSERS or "\n\n" in text[inside : stop.start()]:
         if stop is None and not final and len(text) < inside + MARKER_CHARS:
             return None
-        first_id = _FIRST_ID.match(text, inside)
+        first_id = _FIRST_ID.match(text, inside, inside + MARKER_CHARS)
         return Marker((), malformed=True), first_id.end() if first_id else inside
     end = _behind_wraps(text, start, inside, stop.end(), final=final)
     end = None if end is None else _behind_target(text, end, final=final)
