@@ -7,11 +7,12 @@ from collections.abc import Collection, Iterable
 
 # a scheme with two slashes, two slashes alone, a scheme that does harm without any, www., a host with a path, or mail
 _ADDRESS = re.compile(
-    r"(?:(?<![a-z0-9])[a-z][a-z0-9+.-]{0,19}:)?//[^\s<>\"“”«»]{1,2000}"
-    r"|(?:javascript|vbscript|(?<![a-z])(?:data|mailto|tel|sms|file|blob|view-source))\s{0,3}:[^\s<>\"“”«»]{1,2000}"
-    r"|\bwww\.[^\s<>\"“”«»]{1,2000}"
-    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"
-    r"|\b(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?#][^\s<>\"“”«»]{0,2000}"
+    # each to the next blank: what is left of it could be an address again
+    r"(?:(?<![a-z0-9])[a-z][a-z0-9+.-]{0,19}:)?//[^\s<>\"“”«»]+"
+    r"|(?:javascript|vbscript|(?<![a-z])(?:data|mailto|tel|sms|file|blob|view-source))\s{0,3}:[^\s<>\"“”«»]+"
+    r"|\bwww\.[^\s<>\"“”«»]+"
+    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}[^\s<>\"“”«»]*"
+    r"|\b(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?[/?#][^\s<>\"“”«»]*"
     # a bare host is one only by its end, else a missing blank behind a stop would make one
     r"|\b(?:[\w-]{1,63}\.){1,8}(?:com|net|org|info|biz|edu|gov|gob|app|dev|xyz|site|online|shop|store|link|click|cloud"
     r"|invalid|test|example|localhost"
@@ -22,7 +23,7 @@ _TRAILING = ".,;:!?…*_'’\"»)]}"
 _TAG = re.compile(r"<(?=[A-Za-z/!?])[^<>]{0,2000}>")
 _OPEN_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _TARGET = re.compile(r"\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,2000}\)|\]\(|\]\[[^\[\]\n]{0,200}\]")
-_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]\n]{1,200}\]:", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:[ \t]{0,3}\[[^\[\]\n]{1,200}\]:)+", re.MULTILINE)
 
 
 def addresses(texts: Iterable[str]) -> frozenset[str]:
@@ -40,7 +41,8 @@ def without_links(text: str, known: Collection[str]) -> str:
     """
     text = _TAG.sub(lambda tag: _kept_address(tag.group()[1:-1], known), text)
     text = _DEFINITION.sub("", _OPEN_TAG.sub("‹", text))
-    text = _without_targets(text, known)
+    # where a target stood, its neighbours may make a tag
+    text = _OPEN_TAG.sub("‹", _without_targets(text, known))
     return _ADDRESS.sub(lambda found: _kept_in_sentence(found.group(), known), text)
 
 
