@@ -14,7 +14,8 @@ STARTS_TRIED = 16
 """Opening brackets at which an object is looked for."""
 CITATIONS_READ = 32
 _THOUGHT_END = "</think>"
-_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+# a string without an end is passed over too, or each quote in it would be looked at as the start of one
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
 
 REPLY_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -57,7 +58,7 @@ def read_reply(text: str) -> Reply:
     said = text.rpartition(_THOUGHT_END)[2].lstrip("\ufeff").strip()
     starts = [found.start() for found in re.finditer(r"[\[{]", said)][:STARTS_TRIED]
     if not any(said[start] == "{" for start in starts):
-        if not said or said.startswith(("[", '"', "```")):
+        if not said or said.startswith(("[", '"', "```")) or said.endswith("}"):
             raise ReplyUnreadable("The language model wrote neither an object nor a sentence.")
         return Reply(said, (), refused=False)
     for start in starts:
