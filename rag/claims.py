@@ -159,7 +159,7 @@ class ClaimSplitter:
                 if text[stop].isspace() and self._has_words:
                     return stop, _next_word(text, stop)
             sign = text[at]
-            if sign == "\n" and text[at - 1 : at] != ":":
+            if sign == "\n" and not text[max(0, at - 2) : at].rstrip("\n").endswith(":"):
                 return at, at + (2 if text[at + 1] == "\n" else 1)
             if sign in SENTENCE_ENDS and not _numbers_a_line(text, at):
                 stop = behind_stops(text, at, min(end, at + _STOPS_CHARS))
