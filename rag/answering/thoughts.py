@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 _BEGIN, _END = "<think>", "</think>"
+_SIGN = re.compile(r"\S")
 _ENCLOSED = ("{", "```")
+# not by lower(), which makes two of some letters
+_END_TAG = re.compile(_END, re.IGNORECASE | re.ASCII)
 
 
 class Thoughts:
@@ -34,28 +38,29 @@ class Thoughts:
         yield from self._pass(final=True)
 
     def _pass(self, *, final: bool) -> Iterator[str | None]:
+        text, at = self._pending, 0
         while True:
             if not self._thinking and not self._begun:
-                self._pending = self._pending.lstrip()
-                begin = self._pending[: len(_BEGIN)].lower()
+                at = _next_sign(text, at)
+                begin = text[at : at + len(_BEGIN)].lower()
                 if not final and any(begin != sign and sign.startswith(begin) for sign in (_BEGIN, *_ENCLOSED)):
+                    self._pending = text[at:]
                     return
                 self._thinking = begin.startswith(_BEGIN)
                 self._begun = not self._thinking
                 self._enclosing = begin.startswith(_ENCLOSED)
-            lowered = self._pending.lower()
-            end = lowered.find(_END)
-            if end < 0:
+            end = _END_TAG.search(text, at)
+            if end is None:
                 break
             if not self._thinking:
-                if not self._enclosing and end:
-                    yield self._pending[:end]
+                if not self._enclosing and end.start() > at:
+                    yield text[at : end.start()]
                 self.enclosed = ""
                 yield None
-            self._pending = self._pending[end + len(_END) :]
+            at = end.end()
             self._thinking = self._begun = self._enclosing = False
-        kept = 0 if final else _half_end(lowered)
-        said, self._pending = self._pending[: len(self._pending) - kept], self._pending[len(self._pending) - kept :]
+        kept = 0 if final else _half_end(text[max(at, len(text) - len(_END) + 1) :].lower())
+        said, self._pending = text[at : len(text) - kept], text[len(text) - kept :]
         if self._enclosing:
             self.enclosed += said
         elif said and not self._thinking:
@@ -65,3 +70,9 @@ class Thoughts:
 def _half_end(lowered: str) -> int:
     """How many of the last signs may yet become the end of a thought."""
     return next((size for size in range(len(_END) - 1, 0, -1) if lowered.endswith(_END[:size])), 0)
+
+
+def _next_sign(text: str, at: int) -> int:
+    """The position of the first sign that is no white space; the text's length if there is none."""
+    found = _SIGN.search(text, at)
+    return found.start() if found else len(text)
