@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from rag.llm import Message
@@ -62,9 +63,11 @@ _NAMES = {
     "es": ("fichas", "ficha", "titulo", "conversacion", "pregunta", "respuesta"),
     "en": ("cards", "card", "title", "conversation", "question", "answer"),
 }
+# wide ones too, as some tokenizers make plain ones of them
+_ANGLES = str.maketrans("<＜﹤>＞﹥", "‹‹‹›››")
 # what chat templates of models read as the end of a turn, where it is not written with angle brackets
 _TEMPLATE_SIGNS = re.compile(
-    r"\[(?=\s{0,3}/?\s{0,3}(?:INST|SYSTEM|SYS|USER|ASSISTANT|TOOL|AVAILABLE)\w*\s{0,3}\])", re.I
+    r"[\[［](?=\s{0,3}/?\s{0,3}(?:INST|SYSTEM|SYS|USER|ASSISTANT|TOOL|AVAILABLE)\w*\s{0,3}[\]］])", re.I
 )
 
 
@@ -113,8 +116,7 @@ def repeats_instructions(text: str) -> bool:
 
 def as_data(text: str) -> str:
     """Text that cannot close what it stands in, be taken for a marker of ours, or for the end of a turn."""
-    plain = without_markers(visible_text(text)).replace("<", "‹").replace(">", "›")
-    return _TEMPLATE_SIGNS.sub("(", plain)
+    return _TEMPLATE_SIGNS.sub("(", without_markers(visible_text(text)).translate(_ANGLES))
 
 
 def excerpt(passage: Passage) -> str:
@@ -133,7 +135,10 @@ def excerpt(passage: Passage) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return "".join(letter.casefold() if letter.isalnum() else " " for letter in text).split()
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(
+        letter if letter.isalnum() else " " for letter in letters if not unicodedata.combining(letter)
+    ).split()
 
 
 def _told() -> frozenset[tuple[str, ...]]:
