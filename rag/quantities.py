@@ -66,19 +66,40 @@ _WORDS: dict[str, Fraction] = {
         "10": "diez ten",
         "11": "eleven",
         "12": "doce twelve",
+        "13": "trece thirteen",
         "14": "catorce fourteen",
         "15": "quince fifteen",
         "16": "dieciseis sixteen",
+        "17": "diecisiete seventeen",
         "18": "dieciocho eighteen",
+        "19": "diecinueve nineteen",
         "20": "veinte twenty",
+        "21": "veintiuno veintiun veintiuna",
+        "22": "veintidos",
+        "23": "veintitres",
         "24": "veinticuatro",
+        "25": "veinticinco",
+        "26": "veintiseis",
+        "27": "veintisiete",
+        "28": "veintiocho",
+        "29": "veintinueve",
         "30": "treinta thirty",
         "40": "cuarenta forty",
         "48": "cuarentaiocho",
         "50": "cincuenta fifty",
         "60": "sesenta sixty",
+        "70": "setenta seventy",
+        "80": "ochenta eighty",
         "90": "noventa ninety",
         "100": "cien hundred",
+        "200": "doscientos doscientas",
+        "300": "trescientos trescientas",
+        "400": "cuatrocientos cuatrocientas",
+        "500": "quinientos quinientas",
+        "600": "seiscientos seiscientas",
+        "700": "setecientos setecientas",
+        "800": "ochocientos ochocientas",
+        "900": "novecientos novecientas",
         "1000": "mil thousand",
     }.items()
     for word in words.split()
@@ -187,5 +208,5 @@ def _readings(written: str) -> Iterable[Fraction]:
 
 
 def _without_accents(text: str) -> str:
-    """The same length, but without accents: each sign by itself."""
-    return "".join(unicodedata.normalize("NFD", sign)[0] for sign in text)
+    """The same length, but without accents and with plain digits: each sign by itself."""
+    return "".join(str(unicodedata.decimal(sign, unicodedata.normalize("NFD", sign)[0])) for sign in text)
