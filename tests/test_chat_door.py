@@ -493,7 +493,7 @@ def test_each_card_is_one_line_of_the_sources() -> None:
 
 
 def test_a_card_that_does_not_say_so_is_no_source() -> None:
-    """A sentence is marked once as not confirmed, and cards that do not say it are not listed; if one does, that is all."""
+    """A sentence that no card says is marked once as not confirmed, and what does not say it is not listed."""
     answer = made_answer("A?", cited(1, verdict="unsupported"), cited(2, verdict="unsupported"), " B", cited(3))
     assert content_of(answer) == f"A {NOT_CONFIRMED} B [3]\n\nFuentes:\n[3] Agua — agua-3"
     answer = made_answer("A", cited(1, verdict="unsupported"), cited(3))

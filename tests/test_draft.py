@@ -317,3 +317,10 @@ def test_no_true_citation_is_lost(sources: Sources, before: str, after: str, pla
         sources, [f"Vea.\n\n{before}.\n\n{sentence} [cite:{card.card_id}]\n\n", after.replace("</think>", "")]
     )
     assert (card.card_id, sentence) in found.valid
+
+
+def test_two_sentences_make_no_marker_together(sources: Sources) -> None:
+    """What is half a marker in one sentence finds no other half in the next."""
+    halves = "El jarabe calma la tos seca [c [cite:tos-1]\nite:tos-10] y beba agua. [cite:tos-1]"
+    found = write(sources, ["Beba agua templada cada dos horas. [cite:tos-1] ", halves])
+    assert not any(isinstance(token, Marker) for token in scan_markers(found.text))

@@ -22,7 +22,8 @@ from rag.support import Sources, Support
 
 _LINE_START = re.compile(r"^(?:[^\w¿¡«“\"'(]|\d{1,3}[.)]\s)+")
 """What begins a line of a list and is no part of what it says."""
-VERDICTS = ("valid", "added", "unsupported", "unknown", "malformed", "withheld")
+TAIL_CHARS = 100
+"""Of a sentence: no marker's beginning is longer."""
 
 
 class Draft:
@@ -56,6 +57,8 @@ class Draft:
         self._numbers: dict[str, int] = {}
         self._places: dict[tuple[str, Span | None, str], int] = {}
         self._begun = False
+        self._tail = ""
+        """The end of what was to be shown last."""
         self.refused = False
         """The model said that the cards do not answer."""
         self.has_valid = False
@@ -122,7 +125,7 @@ class Draft:
         known = [card_id for card_id in named if card_id in self._sources.card_ids]
         self.refused = self.refused or (NO_ANSWER in named and NO_ANSWER not in known)
         self.counts["unknown"] += len(named) - len(known) - (NO_ANSWER in named and NO_ANSWER not in known)
-        text = self._clean(claim.text)
+        text = self._clean(claim)
         if not _asserts(text) or repeats_instructions(text):
             self.counts["unsupported"] += len(known)
             self.counts["withheld"] += any(map(str.isalnum, text))
@@ -143,9 +146,13 @@ class Draft:
         shown = TextSegment(text, language, supported=bool(holding or added))
         yield from self._pieces(claim, shown, [*known, *added], supports)
 
-    def _clean(self, text: str) -> str:
+    def _clean(self, claim: Claim) -> str:
         """A sentence without addresses that the cards do not hold, and without anything that reads as a marker."""
-        return unicodedata.normalize("NFC", without_markers(without_links(text, self._addresses))).strip()
+        text = without_markers(without_links(claim.text, self._addresses))
+        text = unicodedata.normalize("NFC", text).strip()
+        # half a marker in the sentence before could find its other half in this one
+        before = self._tail + claim.lead
+        return text if without_markers(before + text) == before + text else ""
 
     def _pieces(
         self, claim: Claim, shown: TextSegment, card_ids: Sequence[str], supports: Mapping[str, Support]
@@ -153,6 +160,7 @@ class Draft:
         """A sentence in pieces, with its citations between them."""
         lead, text = claim.lead if self._begun else "", shown.text
         self._begun = True
+        self._tail = (self._tail + lead + text)[-TAIL_CHARS:]
         places = _places(claim, text)
         position = 0
         for card_id in sorted(card_ids, key=lambda card_id: places.get(card_id, len(text))):
