@@ -337,9 +337,9 @@ def test_every_fault_ends_in_an_answer(faulty: tuple[Server, FaultyLlm, Path], k
         else:
             assert (answer["mode"], answer["degraded"]) == ("extractive", True)
             assert answer["degraded_reason"] in fault.reasons | ALSO.get(kind, set())
-        # one that goes well, so that the circuit does not open
-        llm.play("well")
-        assert stream(server.url).answer["mode"] == "llm"
+    # one that goes well, so that the circuit does not open
+    llm.play("well")
+    assert stream(server.url).answer["mode"] == "llm"
     assert KEY not in log.read_text("utf-8")
 
 

@@ -110,21 +110,19 @@ def ask(target: Target, body: dict[str, Any], *, stream: bool) -> dict[str, Any]
 
 
 def run(target: Target, attacks: list[tuple[Attack, dict[str, Any]]]) -> list[str]:
-    """Every effect of attacks, obeyed at once or after a true sentence, in whole answers and in streams."""
+    """Every effect of attacks, each obeyed at once and after a true sentence, once in a stream and once not."""
     found: list[str] = []
     trials = written = 0
     for polite in (False, True):
         target.llm.behaviour = obedient(ATTACKS, answers=true_sentence, shows=shown_card, polite=polite)
-        for attack, body in attacks:
-            for stream in (False, True):
-                answer = ask(target, body, stream=stream)
-                trials += 1
-                written += answer["mode"] == "llm" and not answer["refusal"]
-                told = instructions(answer["language"], as_json=not stream)
-                effect = effects(answer, hidden_texts=target.hidden, visible_texts=target.visible, instructions=told)
-                found += [f"{attack.attack_id} polite={polite} stream={stream} {name}" for name in effect]
-    for line in found:
-        print(line)
+        for number, (attack, body) in enumerate(attacks):
+            stream = (number % 2 == 0) == polite
+            answer = ask(target, body, stream=stream)
+            trials += 1
+            written += answer["mode"] == "llm" and not answer["refusal"]
+            told = instructions(answer["language"], as_json=not stream)
+            effect = effects(answer, hidden_texts=target.hidden, visible_texts=target.visible, instructions=told)
+            found += [f"{attack.attack_id} polite={polite} stream={stream} {name}" for name in effect]
     print(f"{trials} trials, {written} answers of the model shown, {len(found)} effects")
     # else nothing of what the model says would have been put to the test
     assert written > trials / 4
