@@ -91,7 +91,7 @@ async function callPatiently(surroundings, path, init, { signal, onWait = (_seco
   }
 }
 
-async function callOnce({ fetch, token, timeoutSeconds = 30 }, path, init, signal) {
+async function callOnce({ fetch, token, timeoutSeconds = 60 }, path, init, signal) {
   signal.throwIfAborted();
   const controller = new AbortController();
   const stop = () => controller.abort(signal.reason);

@@ -41,6 +41,7 @@ function quoteLink(citation, words, openCard) {
   const quote = plainQuote(citation.quote);
   const verdict = citation.verdict === "valid" ? null
     : element("span", { class: "verdict" }, words.say(`source.verdict.${citation.verdict}`));
+  if (!quote) return element("div", {}, verdict);
   const button = element("button", {
     type: "button", class: "quote-link", "aria-label": words.say("source.quote", { quote }),
     click: (event) => openCard(targetOf(citation), event.currentTarget),
