@@ -67,13 +67,14 @@ function segmentView(segment, answer, words, openCard) {
   return citation ? [citationChip(citation, words, openCard)] : [];
 }
 
-function textView({ text, language }) {
+function textView({ text, language, supported }) {
   const lines = quoteParts(text).flatMap((part, at) => {
     const nodes = part.kind === "row" ? [rowView(part.cells)] : viewInline(parseInline(part.text));
     return at > 0 ? [element("br"), ...nodes] : nodes;
   });
   const [before, after] = [/^\s/.test(text) ? " " : null, /\s$/.test(text) ? " " : null];
-  return element("span", { lang: language }, before, ...lines, after);
+  const attributes = { lang: language, class: supported === false ? "unconfirmed" : null };
+  return element("span", attributes, before, ...lines, after);
 }
 
 function rowView(cells) {

@@ -14,7 +14,7 @@
  * @property {number | null} end
  * @property {"valid" | "weak" | "unsupported" | "unknown"} verdict
  *
- * @typedef {{type: "text", text: string, language: string}
+ * @typedef {{type: "text", text: string, language: string, supported?: boolean}
  *   | {type: "citation", citation: number, number: number, card_id: string}} Segment
  * @typedef {{card_id: string, title: string, language: string}} CardTitle
  * @typedef {{question: string, language: string, mode: string, degraded: boolean, segments: Segment[],
