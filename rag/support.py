@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ COVERAGE_WEIGHT = 0.6
 SIMILARITY, SHARE, TOGETHER = 0.5, 0.4, 1.25
 """What a claim in a card's own language needs of each, and of both."""
 ACROSS_SIMILARITY = 0.62
+DENIAL_GAP = 0.1
+"""How far behind the nearest sentence one may stay that says yes or no as the claim does."""
 NEIGHBOURS = 1
 """Sentences on each side whose words count too: a claim often says what two say."""
 
@@ -86,8 +89,8 @@ class Sources:
         """
         What each card has for a claim, by card id, in the order of the passages; a card without sentences has nothing.
 
-        A claim holds if the nearest sentence is near enough by vector and words, says yes or no as the claim does, and
-        every number of the claim stands in the card with its unit.
+        A claim holds if the nearest sentence, or one nearly as near, says yes or no as the claim does and is near
+        enough by vector and words, and every number of the claim stands in the card with its unit.
         """
         compared = _Claim(claim, language, self._embedder.embed_query(claim), terms(claim), is_negative(claim))
         return {card_id: self._nearest(source, compared) for card_id, source in self._sources.items() if source.spans}
@@ -97,8 +100,9 @@ class Sources:
         covered = [coverage(claim.terms, text) for text in source.texts]
         agrees = np.array([is_negative(text) == claim.denies for text in source.texts], bool)
         worth = scores + np.float32(COVERAGE_WEIGHT) * np.array(covered, np.float32)
-        candidates = np.flatnonzero(agrees) if agrees.any() else np.arange(len(worth))
-        place = int(candidates[int(np.argmax(worth[candidates]))])
+        # who denies what the nearest sentence says does not find a farther one to lean on
+        near_enough = agrees & (worth >= worth.max() - np.float32(DENIAL_GAP))
+        place = int(np.argmax(np.where(near_enough, worth, -np.inf) if near_enough.any() else worth))
         around = source.texts[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
         similarity, share = float(scores[place]), coverage(claim.terms, " ".join(around))
         missing = missing_quantities(claim.text, source.held)
@@ -108,7 +112,7 @@ class Sources:
             source.spans[place],
             similarity,
             share,
-            near and bool(agrees.any()) and not missing,
+            near and bool(near_enough.any()) and not missing,
             tuple(missing),
         )
 
@@ -123,8 +127,14 @@ class Sources:
             texts=[card.text[span.start : span.end] for span in spans],
             vectors=chosen.vectors[own],
             languages=numbers[chosen.languages[own]],
-            held=quantities(f"{card.title}\n{card.text}", as_source=True),
+            held=_held_by(f"{card.title}\n{card.text}"),
         )
+
+
+@functools.lru_cache(maxsize=256)
+def _held_by(text: str) -> list[Quantity]:
+    """The quantities of a card; a long one takes a while, and the same cards are asked for again and again."""
+    return quantities(text, as_source=True)
 
 
 def is_near(similarity: float, share: float, same_language: bool) -> bool:

@@ -7,6 +7,9 @@ from rag.errors import SettingsInvalid
 from rag.llm import ChatClient, StreamLimits
 from rag.settings import Settings
 
+TOKEN_BYTES = 400
+"""Of a token in a stream, with all that is sent around it."""
+
 
 def writer_of(settings: Settings) -> Writer | None:
     """
@@ -28,5 +31,6 @@ def writer_of(settings: Settings) -> Writer | None:
         first_byte_seconds=settings.llm_first_byte_seconds,
         idle_seconds=settings.llm_idle_seconds,
         total_seconds=settings.llm_total_seconds,
+        reply_bytes=max(StreamLimits().reply_bytes, TOKEN_BYTES * settings.llm_max_tokens),
     )
     return Writer(client, limits=limits, max_tokens=settings.llm_max_tokens, concurrency=settings.llm_concurrency)
