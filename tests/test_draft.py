@@ -192,6 +192,12 @@ def test_a_refusal_is_recognised(sources: Sources, text: str) -> None:
     assert write(sources, [text]).refused == text.endswith("]")
 
 
+def test_nothing_is_said_twice(sources: Sources) -> None:
+    """A model that goes round in circles is heard once."""
+    found = write(sources, ["El jarabe calma la tos seca. [cite:tos-1]\n" * 30])
+    assert (found.text, found.counts) == ("El jarabe calma la tos seca.", {"valid": 1})
+
+
 def test_the_instructions_are_never_shown(sources: Sources) -> None:
     """Sentences that repeat what the model was told are withheld, whatever they cite."""
     told = instructions("es").replace(". ", ". [cite:tos-1] ")

@@ -57,6 +57,7 @@ class Draft:
         self._numbers: dict[str, int] = {}
         self._places: dict[tuple[str, Span | None, str], int] = {}
         self._begun = False
+        self._shown: set[str] = set()
         self._tail = ""
         """The end of what was to be shown last."""
         self.refused = False
@@ -137,6 +138,10 @@ class Draft:
         if not known and not added:
             self.counts["withheld"] += 1
             return
+        if text in self._shown:
+            # small models go round in circles
+            return
+        self._shown.add(text)
         self.counts["valid"] += len(holding)
         self.counts["added"] += len(added)
         self.counts["unsupported"] += len(known) - len(holding)
