@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import socket
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from tests.conftest import Server, running
 from tests.fake_llm import Asked, FakeLlm, Reply, fails, says
-from tests.faulty_llm import FAULTS, FaultyLlm
 
 QUESTION = "¿se supone que debo tomarlo con el estómago vacío?"
 OFF_TOPIC = "¿quién ganó la liga en 1998?"
@@ -25,8 +21,6 @@ WATER = "El agua sola no rompe el ayuno y es la bebida adecuada para tragar un m
 MILK = "La leche, el zumo, el café y las galletas cuentan como comida cuando el prospecto pide el estómago vacío."
 WRITTEN = f"{WATER} [cite:{CARD}] {MILK} [cite:{CARD}]"
 KEY = "clave-secreta-0123456789"
-LIMIT_SECONDS = 5.0
-"""By far more than the limits of the service here, and by far less than forever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +47,9 @@ def llm_settings(index_dir: Path, url: str) -> dict[str, str]:
         "FICHERO_LLM_MODEL": "uno",
         "FICHERO_LLM_API_KEY": KEY,
         "FICHERO_LLM_CONNECT_SECONDS": "0.5",
-        "FICHERO_LLM_FIRST_BYTE_SECONDS": "0.5",
-        "FICHERO_LLM_IDLE_SECONDS": "0.4",
-        "FICHERO_LLM_TOTAL_SECONDS": "1.5",
+        "FICHERO_LLM_FIRST_BYTE_SECONDS": "0.4",
+        "FICHERO_LLM_IDLE_SECONDS": "0.3",
+        "FICHERO_LLM_TOTAL_SECONDS": "1",
     }
 
 
@@ -209,9 +203,9 @@ def test_one_more_attempt_and_no_more(writing: Writing) -> None:
         assert (answer["mode"], answer["degraded_reason"]) == ("extractive", "no_valid_citation")
         assert "París" not in json.dumps(answer, ensure_ascii=False)
         assert len(writing.llm.asked) == 2
-    replies = iter([says("nada que sirva {"), says(json.dumps({"answer": WATER, "citations": [CARD]}))])
+    replies = iter([says("nada que sirva {"), says(json.dumps({"answer": MILK, "citations": [CARD]}))])
     writing.llm.behaviour = lambda _: next(replies)
-    assert writing.ask()["answer"] == f"{WATER} [cite:{CARD}]"
+    assert writing.ask()["answer"] == f"{MILK} [cite:{CARD}]"
 
 
 @pytest.mark.parametrize("text", ['{"answer": null}', "{", '["x"]', '{"respuesta": "a"}'])
@@ -296,77 +290,6 @@ def test_history_opens_neither_gate_nor_cards(writing: Writing, server: Server) 
     staff = [{"question": "¿Qué hace el personal si falla la nevera de medicamentos de la farmacia?"}]
     answer = httpx.post(f"{server.url}/ask", json={"question": "¿y a quién se avisa?", "history": staff}).json()
     assert "personal" not in json.dumps([answer["retrieved"], answer["refusal"], answer["citations"]])
-
-
-# faults
-
-
-@pytest.fixture(scope="module")
-def faulty(sample_index_dir: Path, run_dir: Path) -> Iterator[tuple[Server, FaultyLlm, Path]]:
-    """A service whose model fails as a test wants, and what the service logs."""
-    log = run_dir / f"faulty-{time.monotonic_ns()}.log"
-    with FaultyLlm(text=WRITTEN) as llm:
-        settings = {**llm_settings(sample_index_dir, llm.url), "FICHERO_LOG_LEVEL": "debug"}
-        with running(settings, log=log) as server:
-            yield server, llm, log
-
-
-# a prompt of several lines in a header is no header, and a flood may be slower than the time there is
-ALSO = {"echo": {"unreachable"}} | {kind: {"timeout"} for kind in FAULTS if "flood" in kind}
-PLAYED = [kind for kind in FAULTS if kind not in ("refused", "not-taken")]
-
-
-@pytest.mark.parametrize("kind", PLAYED)
-def test_every_fault_ends_in_an_answer(faulty: tuple[Server, FaultyLlm, Path], kind: str) -> None:
-    """Whatever the endpoint does, an answer comes in time: the model's, or quotes with the reason; never the key."""
-    server, llm, log = faulty
-    fault = FAULTS[kind]
-    for streaming in (False, True):
-        llm.play(kind)
-        began = time.monotonic()
-        if streaming:
-            answer = stream(server.url).answer
-        else:
-            answer = httpx.post(f"{server.url}/ask", json={"question": QUESTION}, timeout=30).json()
-        assert time.monotonic() - began < LIMIT_SECONDS
-        assert KEY not in json.dumps(answer)
-        assert answer["citations"]
-        assert all(citation["verdict"] == "valid" for citation in answer["citations"])
-        if fault.gets_through:
-            assert (answer["mode"], answer["answer"]) == ("llm", WRITTEN)
-        else:
-            assert (answer["mode"], answer["degraded"]) == ("extractive", True)
-            assert answer["degraded_reason"] in fault.reasons | ALSO.get(kind, set())
-    # one that goes well, so that the circuit does not open
-    llm.play("well")
-    assert stream(server.url).answer["mode"] == "llm"
-    assert KEY not in log.read_text("utf-8")
-
-
-def test_nobody_is_there(sample_index_dir: Path) -> None:
-    """An endpoint that cannot be reached costs nothing but its answers, and soon not even the attempt."""
-    with FaultyLlm("refused") as llm, running(llm_settings(sample_index_dir, llm.url)) as server:
-        reasons = [stream(server.url).answer["degraded_reason"] for _ in range(6)]
-    assert reasons == ["unreachable"] * 5 + ["circuit_open"]
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_who_leaves_ends_the_models_work(faulty: tuple[Server, FaultyLlm, Path], streaming: bool) -> None:
-    """When the caller closes the connection, the endpoint's is closed within a second."""
-    server, llm, _ = faulty
-    llm.play("stalls-amid")
-    body = json.dumps({"question": QUESTION, "stream": streaming}).encode()
-    address = urlsplit(server.url)
-    with socket.create_connection((address.hostname, address.port)) as caller:
-        head = f"POST /ask HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        caller.sendall(head.encode() + body)
-        end = time.monotonic() + LIMIT_SECONDS
-        while not llm.connections and time.monotonic() < end:
-            time.sleep(0.01)
-        assert llm.connections
-    # before any limit of its own would end it
-    assert llm.wait_until_left(0.3)
-    llm.play("well")
 
 
 @pytest.mark.parametrize("missing", ["FICHERO_LLM_MODEL", "FICHERO_LLM_BASE_URL"])

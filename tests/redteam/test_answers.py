@@ -110,12 +110,12 @@ def ask(target: Target, body: dict[str, Any], *, stream: bool) -> dict[str, Any]
 
 
 def run(target: Target, attacks: list[tuple[Attack, dict[str, Any]]]) -> list[str]:
-    """Every effect of attacks, each obeyed at once and after a true sentence, once in a stream and once not."""
+    """Every effect of attacks, each obeyed after a true sentence, every other one at once too; streams take turns."""
     found: list[str] = []
     trials = written = 0
     for polite in (False, True):
         target.llm.behaviour = obedient(ATTACKS, answers=true_sentence, shows=shown_card, polite=polite)
-        for number, (attack, body) in enumerate(attacks):
+        for number, (attack, body) in enumerate(attacks if polite else attacks[::2]):
             stream = (number % 2 == 0) == polite
             answer = ask(target, body, stream=stream)
             trials += 1
