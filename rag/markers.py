@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 MARKER_CHARS = 700
 """A marker that is longer is none: it is taken out and credits nobody."""
@@ -39,19 +40,19 @@ _SHOWN: dict[int, str | None] = dict.fromkeys(_invisible()) | dict.fromkeys((0x0
 _LOOK_ALIKE = {"c": "сϲᴄςⲥ", "i": "іιɩıɪӏⅰ!|1l", "t": "тτᴛ", "e": "еҽɛεє℮3", ":": "։׃᛬꞉∶"}
 
 
-def _letter(letter: str) -> str:
-    """A class of what can be read as this letter."""
-    alike = set(_LOOK_ALIKE[letter])
-    for code in (*range(0x20, 0x2E80), *range(0xA640, 0xAB70), *range(0xFB00, 0x10000), *range(0x1D400, 0x1D800)):
-        sign = chr(code)
-        if unicodedata.normalize("NFKD", sign)[0].casefold() in (letter, *_LOOK_ALIKE[letter]):
-            alike.add(sign)
-    return "[" + re.escape("".join(sorted(alike))) + "]"
+def _classes() -> Iterator[str]:
+    """For each letter of a marker's name, and its colon, a class of what can be read as it."""
+    ranges = (range(0x20, 0x2E80), range(0xA640, 0xAB70), range(0xFB00, 0x10000), range(0x1D400, 0x1D800))
+    folded = [(chr(code), unicodedata.normalize("NFKD", chr(code))[0].casefold()) for code in chain(*ranges)]
+    for letter, alike in _LOOK_ALIKE.items():
+        meant = {letter, *alike}
+        yield "[" + re.escape("".join(sign for sign, plain in folded if plain in meant or sign in meant)) + "]"
 
 
 _MARKS = "[\\s\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff]{0,3}"
-_CORE = re.compile(_MARKS.join(_letter(letter) for letter in "cite:"))
-_MORE_COLONS = re.compile(f"(?:{_MARKS}{_letter(':')})*")
+_CLASSES = dict(zip(_LOOK_ALIKE, _classes(), strict=True))
+_CORE = re.compile(_MARKS.join(_CLASSES[letter] for letter in "cite:"))
+_MORE_COLONS = re.compile(f"(?:{_MARKS}{_CLASSES[':']})*")
 # the same for a text of ASCII signs alone, where it is ten times as fast
 _PLAIN_CORE = re.compile(r"\s{0,3}".join(["[cC]", "[iI!1lL|]", "[tT]", "[eE3]", ":"]))
 _INSIDE = re.compile(r"[^\w\s.,;:|/&+`'\"#\-‐-―\u0300-\u036f]")

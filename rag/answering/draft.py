@@ -162,21 +162,13 @@ class Draft:
     def _pieces(
         self, claim: Claim, shown: TextSegment, card_ids: Sequence[str], supports: Mapping[str, Support]
     ) -> Iterator[Shown]:
-        """A sentence in pieces, with its citations between them."""
-        lead, text = claim.lead if self._begun else "", shown.text
+        """A sentence, and behind it its citations."""
+        text = (claim.lead if self._begun else "") + shown.text
         self._begun = True
-        self._tail = (self._tail + lead + text)[-TAIL_CHARS:]
-        places = _places(claim, text)
-        position = 0
-        for card_id in sorted(card_ids, key=lambda card_id: places.get(card_id, len(text))):
-            place = places.get(card_id, len(text))
-            if place > position:
-                yield TextShown(replace(shown, text=lead + text[position:place]))
-                lead = ""
-            position = max(position, place)
+        self._tail = (self._tail + text)[-TAIL_CHARS:]
+        yield TextShown(replace(shown, text=text))
+        for card_id in card_ids:
             yield self._citation(card_id, supports.get(card_id))
-        if position < len(text):
-            yield TextShown(replace(shown, text=text[position:]))
 
     def _citation(self, card_id: str, support: Support | None) -> CitationShown:
         verdict = "valid" if support and support.holds else "unsupported"
@@ -196,18 +188,6 @@ def _best(supports: Mapping[str, Support], tried: Collection[str]) -> list[str]:
     """The card that says most nearly what a sentence says, if any of those not tried does."""
     holding = [support for card_id, support in supports.items() if support.holds and card_id not in tried]
     return [max(holding, key=lambda support: support.similarity + support.coverage).card.card_id] if holding else []
-
-
-def _places(claim: Claim, text: str) -> dict[str, int]:
-    """Where in a text the first marker of each card stands; those without words before or behind go to its end."""
-    if text != claim.text:
-        return {}
-    places: dict[str, int] = {}
-    for offset, marker in claim.markers:
-        inside = any(map(str.isalnum, text[:offset])) and any(map(str.isalnum, text[offset:]))
-        for card_id in marker.card_ids:
-            places.setdefault(card_id, offset if inside else len(text))
-    return places
 
 
 def _asserts(text: str) -> bool:

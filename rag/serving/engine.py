@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -19,7 +19,6 @@ from rag.answering import (
     Event,
     Search,
     SourcesFound,
-    Writer,
     answer_question,
     follow_up,
     may_follow_up,
@@ -41,6 +40,9 @@ from rag.reranking import CrossEncoder, folder_stamp, load_reranker
 from rag.retrieval import retrieve
 from rag.serving.problems import Problem
 from rag.settings import Settings
+
+if TYPE_CHECKING:
+    from rag.answering.generated import Writer
 
 _log = logging.getLogger(__name__)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from rag.answering import Writer
+from typing import TYPE_CHECKING
+
 from rag.errors import SettingsInvalid
-from rag.llm import ChatClient, StreamLimits
 from rag.settings import Settings
+
+if TYPE_CHECKING:
+    from rag.answering.generated import Writer
 
 TOKEN_BYTES = 400
 """Of a token in a stream, with all that is sent around it."""
@@ -25,6 +28,10 @@ def writer_of(settings: Settings) -> Writer | None:
         raise SettingsInvalid(
             f"{missing} is not set. A language model needs both its address and its name, or neither."
         )
+    # costs nothing where there is none
+    from rag.answering.generated import Writer  # noqa: PLC0415
+    from rag.llm import ChatClient, StreamLimits  # noqa: PLC0415
+
     client = ChatClient(settings.llm_base_url, settings.llm_model, api_key=settings.llm_api_key)
     limits = StreamLimits(
         connect_seconds=settings.llm_connect_seconds,
