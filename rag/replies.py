@@ -49,8 +49,8 @@ def read_reply(text: str) -> Reply:
     The first object with an answer in a model's text, whatever stands around it.
 
     Code fences, thoughts, commas before a closing bracket, line breaks in strings, names in capitals, a list around the
-    object and a bare string in place of a list are forgiven. A text without any bracket is an answer itself, for
-    servers that know no JSON mode.
+    object, a list of sentences and a bare string in place of a list are forgiven. A text without any bracket is an
+    answer itself, for servers that know no JSON mode.
 
     Raises:
         ReplyUnreadable: there is none.
@@ -87,6 +87,9 @@ def _reply(value: object) -> Reply | None:
         return None
     named = {str(name).strip().lower(): content for name, content in value.items()}
     answer, refused = named.get("answer"), named.get("refused") is True
+    if isinstance(answer, list) and all(isinstance(sentence, str) for sentence in answer):
+        # sentence by sentence
+        answer = "\n".join(answer)
     if not isinstance(answer, str) or not (answer.strip() or refused):
         return Reply("", (), refused=True) if refused else None
     listed = named.get("citations")
