@@ -16,7 +16,7 @@ from tests.conftest import Server, running
 from tests.faulty_llm import FAULTS, FaultyLlm
 from tests.test_written_answers import KEY, QUESTION, WRITTEN, llm_settings, stream
 
-LIMIT_SECONDS = 5.0
+LIMIT_SECONDS = 15.0
 """By far more than the limits of the service here, and by far less than forever."""
 
 
@@ -70,11 +70,21 @@ def test_nobody_is_there(sample_index_dir: Path) -> None:
     assert reasons == ["unreachable"] * 5 + ["circuit_open"]
 
 
+@pytest.fixture(scope="module")
+def patient(sample_index_dir: Path) -> Iterator[tuple[Server, FaultyLlm]]:
+    """A service that would wait for a minute for a model which stops amid its answer."""
+    minute = {f"FICHERO_LLM_{name}_SECONDS": "60" for name in ("FIRST_BYTE", "IDLE", "TOTAL")}
+    with (
+        FaultyLlm("stalls-amid", text=WRITTEN) as llm,
+        running({**llm_settings(sample_index_dir, llm.url), **minute}) as server,
+    ):
+        yield server, llm
+
+
 @pytest.mark.parametrize("streaming", [False, True])
-def test_who_leaves_ends_the_models_work(faulty: tuple[Server, FaultyLlm, Path], streaming: bool) -> None:
-    """When the caller closes the connection, the endpoint's is closed within a second."""
-    server, llm, _ = faulty
-    llm.play("stalls-amid")
+def test_who_leaves_ends_the_models_work(patient: tuple[Server, FaultyLlm], streaming: bool) -> None:
+    """When the caller closes the connection, the endpoint's is closed at once."""
+    server, llm = patient
     body = json.dumps({"question": QUESTION, "stream": streaming}).encode()
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port)) as caller:
@@ -84,6 +94,5 @@ def test_who_leaves_ends_the_models_work(faulty: tuple[Server, FaultyLlm, Path],
         while not llm.connections and time.monotonic() < end:
             time.sleep(0.01)
         assert llm.connections
-    # before any limit of its own would end it
-    assert llm.wait_until_left(0.3)
-    llm.play("well")
+    # a second is meant, and a busy machine is granted more
+    assert llm.wait_until_left(5.0)

@@ -46,10 +46,10 @@ def llm_settings(index_dir: Path, url: str) -> dict[str, str]:
         "FICHERO_LLM_BASE_URL": url,
         "FICHERO_LLM_MODEL": "uno",
         "FICHERO_LLM_API_KEY": KEY,
-        "FICHERO_LLM_CONNECT_SECONDS": "0.5",
-        "FICHERO_LLM_FIRST_BYTE_SECONDS": "0.4",
-        "FICHERO_LLM_IDLE_SECONDS": "0.3",
-        "FICHERO_LLM_TOTAL_SECONDS": "1",
+        "FICHERO_LLM_CONNECT_SECONDS": "1",
+        "FICHERO_LLM_FIRST_BYTE_SECONDS": "0.8",
+        "FICHERO_LLM_IDLE_SECONDS": "0.6",
+        "FICHERO_LLM_TOTAL_SECONDS": "3",
     }
 
 
