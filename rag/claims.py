@@ -84,10 +84,6 @@ class ClaimSplitter:
             return []
         return [self._claim(len(self._text), self._markers)]
 
-    def discard(self) -> None:
-        """Forget the claim that is not whole yet."""
-        self._text, self._markers, self._scanned, self._has_words = "", [], 0, False
-
     def _take(self, piece: str) -> None:
         if piece.isspace():
             self._space = True

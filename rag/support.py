@@ -131,7 +131,7 @@ class Sources:
         )
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def _held_by(text: str) -> list[Quantity]:
     """The quantities of a card; a long one takes a while, and the same cards are asked for again and again."""
     return quantities(text, as_source=True)

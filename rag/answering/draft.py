@@ -104,8 +104,7 @@ class Draft:
         if not self.has_valid:
             return []
         shown, self._held = self._held, []
-        for piece in shown:
-            self.segments.append(piece.segment)
+        self.segments += [piece.segment for piece in shown]
         return shown
 
     @property
@@ -124,12 +123,16 @@ class Draft:
         named = dict.fromkeys(card_id for _, marker in claim.markers for card_id in marker.card_ids)
         self.counts["malformed"] += sum(marker.malformed for _, marker in claim.markers)
         known = [card_id for card_id in named if card_id in self._sources.card_ids]
-        self.refused = self.refused or (NO_ANSWER in named and NO_ANSWER not in known)
-        self.counts["unknown"] += len(named) - len(known) - (NO_ANSWER in named and NO_ANSWER not in known)
+        refuses = NO_ANSWER in named and NO_ANSWER not in known
+        self.refused = self.refused or refuses
+        self.counts["unknown"] += len(named) - len(known) - refuses
         text = self._clean(claim)
         if not _asserts(text) or repeats_instructions(text):
             self.counts["unsupported"] += len(known)
             self.counts["withheld"] += any(map(str.isalnum, text))
+            return
+        if text in self._shown:
+            # small models go round in circles
             return
         language = detect_language(text, default=self._language)
         supports = self._sources.support(_LINE_START.sub("", text), language)
@@ -137,9 +140,6 @@ class Draft:
         added = [] if holding else _best(supports, known)
         if not known and not added:
             self.counts["withheld"] += 1
-            return
-        if text in self._shown:
-            # small models go round in circles
             return
         self._shown.add(text)
         self.counts["valid"] += len(holding)
