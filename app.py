@@ -16,14 +16,14 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from rag.answering import Event, retrieved_cards
 from rag.errors import RagError
 from rag.records import Answer, Card
+from rag.serving.assets import read_assets
 from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
 from rag.serving.chat import chunk_blocks, completion, model_list, read_chat, with_chat_errors
 from rag.serving.engine import Engine
@@ -32,8 +32,9 @@ from rag.serving.identity import PUBLIC_KEYS, groups_of
 from rag.serving.loading import Loading
 from rag.serving.metering import CONTENT_TYPE, Meter
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
-from rag.serving.questions import Question, read_question, read_search
+from rag.serving.questions import Question, read_language, read_question, read_search
 from rag.serving.streaming import EventStream, Left, event_blocks, last_answer, unless_left
+from rag.serving.suggestions import Suggester
 from rag.serving.writing import writer_of
 from rag.settings import Settings, parse_settings
 
@@ -45,9 +46,10 @@ SHUTDOWN_SECONDS = 5
 
 def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> ASGIApp:
     """The ASGI application; ``engine`` is loaded by whoever runs it, in the lifespan or before."""
+    assets = read_assets(STATIC_DIR)
     app = Starlette(
         routes=[
-            Route("/", page),
+            Route("/", assets.page),
             Route("/ask", ask, methods=["GET", "POST"]),
             Route("/search", search, methods=["POST"]),
             Route("/v1/chat/completions", chat, methods=["POST"]),
@@ -55,10 +57,13 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
             Route("/cards", list_cards),
             Route("/cards/{card_id}.md", show_markdown),
             Route("/cards/{card_id}", show_card),
+            Route("/suggestions", suggestions),
+            Route("/whoami", whoami),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
-            Mount("/static", StaticFiles(directory=STATIC_DIR)),
+            Route("/static/{name}", assets.file),
+            Route("/static/{version}/{name}", assets.file),
         ],
         lifespan=lifespan,
         exception_handlers={Problem: handle_problem, HTTPException: handle_http_exception, Exception: handle_fault},
@@ -66,15 +71,11 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
     app.state.settings = settings
     app.state.engine = engine
     app.state.meter = Meter()
+    app.state.suggester = Suggester()
     # a redirect would repeat what the caller sent
     app.router.redirect_slashes = False
     # outermost, so that faults of ours wear the same headers
     return Envelope(app)
-
-
-async def page(request: Request) -> Response:
-    """GET /: the page."""
-    return FileResponse(STATIC_DIR / "index.html", headers={"Cache-Control": "no-cache"})
 
 
 async def ask(request: Request) -> ASGIApp:
@@ -142,6 +143,19 @@ async def show_markdown(request: Request) -> Response:
     """GET /cards/{id}.md: a whole card as a Markdown file."""
     card, _ = _card(request)
     return Response(card_as_markdown(card), media_type="text/markdown; charset=utf-8")
+
+
+async def suggestions(request: Request) -> Response:
+    """GET /suggestions: questions to begin with, from the cards that the caller may see."""
+    groups, language, index = _groups(request), read_language(request), _engine(request).loaded.index
+    suggester: Suggester = request.app.state.suggester
+    found = await suggester.suggest(index, groups, language)
+    return _json({"suggestions": found, "index_version": index.build_id})
+
+
+async def whoami(request: Request) -> Response:
+    """GET /whoami: the groups of the caller."""
+    return _json({"groups": sorted(_groups(request))})
 
 
 async def healthz(request: Request) -> Response:

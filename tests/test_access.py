@@ -53,6 +53,12 @@ Replies = Mapping[str, Mapping[Call, Reply]]
 CHECKS_LEAST = 10_000
 LISTS = [Call("GET", "/cards"), Call("HEAD", "/cards")]
 MODELS = [Call("GET", CHAT_MODELS), Call("HEAD", CHAT_MODELS)]
+SUGGESTIONS = [
+    Call(method, path)
+    for path in ("/suggestions", "/suggestions?language=es", "/suggestions?language=en")
+    for method in ("GET", "HEAD")
+]
+WHO = [Call("GET", "/whoami"), Call("HEAD", "/whoami")]
 FAULTS = [
     Call("POST", "/ask", b"{"),
     Call("POST", "/ask", b"{}"),
@@ -62,6 +68,9 @@ FAULTS = [
     Call("GET", "/ask"),
     Call("GET", "/ask?q=%ff"),
     Call("GET", "/cards/A.B"),
+    Call("GET", "/suggestions?language=fr"),
+    Call("GET", "/suggestions?language=es&language=es"),
+    Call("GET", "/suggestions?a=b"),
     Call("POST", CHAT, b"{"),
     Call("POST", CHAT, b'{"messages": [{"role": "user", "content": "agua"}], "model": "otro"}'),
     Call("POST", CHAT, b'{"messages": [{"role": "user", "content": " "}], "stream": true}'),
@@ -71,11 +80,17 @@ OPEN = [
     Call("GET", "/healthz"),
     Call("GET", "/readyz"),
     Call("GET", "/static/app.js"),
+    Call("GET", "/static/0/app.js"),
+    Call("HEAD", "/static/app.js"),
+    Call("GET", "/static/none.js"),
     Call("GET", "/none"),
     Call("GET", "/cards/"),
     Call("OPTIONS", "/cards"),
     Call("OPTIONS", "/ask"),
     Call("OPTIONS", "/search"),
+    Call("OPTIONS", "/suggestions"),
+    Call("OPTIONS", "/whoami"),
+    Call("OPTIONS", "/static/app.js"),
     Call("OPTIONS", CHAT),
     Call("OPTIONS", CHAT_MODELS),
     Call("GET", CHAT),
@@ -147,7 +162,16 @@ def replies(opened: Opened, apply: Apply) -> Replies:
     """What everyone gets on every surface of the whole box."""
     secrets = opened.box.secrets
     ids = [*(secret.card_id for secret in secrets), NEVER_THERE]
-    calls = [*LISTS, *MODELS, *FAULTS, *OPEN, *calls_about_questions(secrets), *calls_about_cards(ids)]
+    calls = [
+        *LISTS,
+        *SUGGESTIONS,
+        *WHO,
+        *MODELS,
+        *FAULTS,
+        *OPEN,
+        *calls_about_questions(secrets),
+        *calls_about_cards(ids),
+    ]
     return {caller: apply(opened.whole, caller, calls) for caller in CALLERS}
 
 
@@ -198,6 +222,25 @@ def test_lists_hold_exactly_what_may_be_seen(box: Box, replies: Replies, caller:
     listed = [card["card_id"] for card in full.object["cards"]]
     assert listed == [secret.card_id for secret in box.secrets if secret.seen_by(caller)]
     assert dict(head.headers)["content-length"] == str(len(full.body))
+
+
+@pytest.mark.parametrize("caller", KNOWN)
+def test_suggestions_are_of_what_may_be_seen(box: Box, replies: Replies, caller: str) -> None:
+    """/suggestions are six visible cards; the first two are not public where the caller may see such, and no others."""
+    known = {secret.card_id: secret for secret in box.secrets}
+    closed = any(secret.seen_by(caller) and not secret.seen_by(NO_TOKEN) for secret in box.secrets)
+    for call in SUGGESTIONS:
+        if call.method == "GET":
+            cards = [known[found["card_id"]] for found in replies[caller][call].object["suggestions"]]
+            assert len(cards) == len(set(cards)) == 6
+            assert all(card.seen_by(caller) for card in cards)
+            assert [not card.seen_by(NO_TOKEN) for card in cards] == [closed] * 2 + [False] * 4
+
+
+@pytest.mark.parametrize("caller", KNOWN)
+def test_everyone_is_told_their_own_groups(replies: Replies, caller: str) -> None:
+    """/whoami names the groups of the token and the public, and no other."""
+    assert replies[caller][WHO[0]].object == {"groups": sorted(CALLERS[caller] | {"public"})}
 
 
 @pytest.mark.parametrize("caller", KNOWN)
@@ -326,6 +369,8 @@ def test_the_comparison_sees_a_difference(opened: Opened, replies: Replies, appl
     missing = next(secret.card_id for secret in opened.box.secrets if secret.seen_by(NO_TOKEN))
     other = opened.remade(lambda row: None if row.card.card_id == missing else row)
     calls = differences(replies[NO_TOKEN], apply(other, NO_TOKEN, replies[NO_TOKEN]))
+    suggestions = {call.path for call in SUGGESTIONS} & {call.path for call in calls}
+    assert suggestions
     assert {"/cards", "/search", f"/cards/{missing}", f"/cards/{missing}.md"} <= {call.path for call in calls}
 
 
@@ -341,7 +386,7 @@ def test_a_card_without_groups_is_nobodys(opened: Opened, apply: Apply, group: s
     with_bare = opened.remade(bare)
     without = opened.remade(lambda row: None if row.card.card_id in ids else row)
     asked = [call for call in calls_about_questions(opened.box.secrets) if call.content.startswith(b"{")]
-    calls = [*LISTS, *asked, *calls_about_cards(ids)]
+    calls = [*LISTS, *SUGGESTIONS, *asked, *calls_about_cards(ids)]
     for caller in KNOWN:
         received = apply(with_bare, caller, calls)
         assert traces(bared, b"".join({reply.told for reply in received.values()})) == []

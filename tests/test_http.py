@@ -63,7 +63,18 @@ CITATION_KEYS = {
     "score",
     "verdict",
 }
-GET_ROUTES = ("/", "/ask?q=agua", "/cards", "/cards/pomelo", "/cards/pomelo.md", "/healthz", "/readyz", "/v1/models")
+GET_ROUTES = (
+    "/",
+    "/ask?q=agua",
+    "/cards",
+    "/cards/pomelo",
+    "/cards/pomelo.md",
+    "/suggestions",
+    "/whoami",
+    "/healthz",
+    "/readyz",
+    "/v1/models",
+)
 POST_ROUTES = ("/search", "/v1/chat/completions")
 """Those that take no GET."""
 
@@ -289,7 +300,42 @@ def test_cards_are_listed_and_opened(client: httpx.Client, staff: httpx.Client) 
         card = client.get(link["url"]).json()
         assert card["text"] == known[link["card_id"]].text
         assert "acl" not in card
+        assert tuple(link["questions"]) == known[link["card_id"]].questions
         assert link.items() <= card.items()
+
+
+@pytest.mark.parametrize("language", ["es", "en"])
+def test_what_is_suggested_is_answered(client: httpx.Client, staff: httpx.Client, language: str) -> None:
+    """Each of the six suggestions is answered for who gets it, and finds its card; Spanish ones come by default."""
+    for caller in (client, staff):
+        reply = caller.get("/suggestions", params={"language": language}).json()
+        assert set(reply) == {"suggestions", "index_version"}
+        assert len(reply["suggestions"]) == 6
+        for suggestion in reply["suggestions"]:
+            assert set(suggestion) == {"question", "language", "card_id"}
+            assert suggestion["language"] == language
+            answer = caller.post("/ask", json={"question": suggestion["question"]}).json()
+            assert answer["refusal"] is None
+            assert suggestion["card_id"] in {card["card_id"] for card in answer["retrieved"]}
+        if language == "es":
+            assert caller.get("/suggestions").json() == reply
+
+
+@pytest.mark.parametrize("query", ["language=fr", "language=", "language=ES", "language=xyzzy", "language=es%00"])
+def test_suggestions_know_two_languages(client: httpx.Client, query: str) -> None:
+    """Any other language is 422, and the problem names those there are."""
+    response = client.get(f"/suggestions?{query}")
+    assert (response.status_code, problem_of(response)) == (422, "invalid-request")
+    assert "es, en" in response.json()["detail"]
+
+
+def test_everyone_can_ask_who_they_are(client: httpx.Client, staff: httpx.Client) -> None:
+    """/whoami gives the caller's groups in order; an unknown token is 401 there, too."""
+    assert client.get("/whoami").json() == {"groups": ["public"]}
+    assert staff.get("/whoami").json() == {"groups": ["public", "staff"]}
+    for path in ("/whoami", "/suggestions"):
+        refused = client.get(path, headers={"Authorization": "Bearer xyzzy"})
+        assert (refused.status_code, problem_of(refused)) == (401, "unauthorized")
 
 
 def test_markdown_parses_back_to_the_same_card(server: Server, staff: httpx.Client, tmp_path: Path) -> None:
@@ -369,6 +415,9 @@ def test_options_names_the_methods(client: httpx.Client, path: str) -> None:
         ("POST", "/v1/models"),
         ("POST", "/cards"),
         ("DELETE", "/cards/pomelo"),
+        ("POST", "/suggestions"),
+        ("POST", "/whoami"),
+        ("PUT", "/static/app.js"),
         ("POST", "/healthz"),
         ("POST", "/"),
         ("XYZZY", "/ask"),
@@ -695,6 +744,7 @@ def attempts() -> Iterator[Attempt]:
         yield Attempt(f"card {number} {name[:40]}", "GET", f"/cards/{name}", statuses, "not-found")
     for number, name in enumerate(STATIC_NAMES):
         yield Attempt(f"static {number} {name[:40]}", "GET", f"/static/{name}", (404,), "not-found")
+        yield Attempt(f"version {number} {name[:40]}", "GET", f"/static/0/{name}", (404,), "not-found")
     for target in OTHER_TARGETS:
         yield Attempt(f"path {target[:40]}", "GET", target, (404,), "not-found")
     for size in (65_537, 200_000):

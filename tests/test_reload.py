@@ -240,7 +240,9 @@ def test_every_answer_is_of_one_build_while_builds_change(
     only_in_one = next(
         secret.card_id for secret in box.secrets if secret.seen_by("staff") and not secret.seen_by(NO_TOKEN)
     )
-    calls = [Call("GET", path) for path in ("/cards", f"/cards/{only_in_one}", f"/cards/{only_in_one}.md")]
+    calls = [
+        Call("GET", path) for path in ("/cards", "/suggestions", f"/cards/{only_in_one}", f"/cards/{only_in_one}.md")
+    ]
     for text in questions(box.secrets)[:6]:
         content = json.dumps({"question": text}).encode()
         calls += [Call("POST", "/ask", content), Call("POST", "/search", content)]

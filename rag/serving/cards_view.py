@@ -15,6 +15,7 @@ def card_link(card: Card) -> dict[str, Any]:
         "title": card.title,
         "language": card.language,
         "topics": card.topics,
+        "questions": card.questions,
         "url": card_url(card.card_id),
     }
 
@@ -25,7 +26,6 @@ def card_as_object(card: Card) -> dict[str, Any]:
         "license": card.license,
         "source": card.source,
         "accessed_at": card.accessed_at,
-        "questions": card.questions,
         "text": card.text,
     }
 

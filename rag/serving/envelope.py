@@ -24,6 +24,9 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
+        # markup made from text is refused by the browser itself
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
     )
 )
 _HEADERS = {

@@ -21,9 +21,12 @@ QUESTION_LIMIT_CHARS = 2_000
 TOP_K_LIMIT = 20
 TURNS_LIMIT = 20
 ANSWER_LIMIT_CHARS = 8_000
+LANGUAGES = ("es", "en")
+"""The first one is taken where none is named."""
 
 _JSON_FIELDS = ("question", "top_k", "stream", "history")
 _FORM_FIELDS = ("q", "top_k", "stream")
+_SUGGESTION_FIELDS = ("language",)
 _TURN_FIELDS = ("question", "answer")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -69,6 +72,21 @@ async def read_search(request: Request) -> Question:
     if question.stream or question.history:
         raise Problem(422, "invalid-request", "A search takes neither stream nor history; leave them out.")
     return question
+
+
+def read_language(request: Request) -> str:
+    """
+    Read the language in which suggestions are wanted.
+
+    Raises:
+        Problem: 400 or 422, and why.
+    """
+    fields = _fields(request.scope["query_string"])
+    _refuse_unknown(fields, _SUGGESTION_FIELDS)
+    language = fields.get("language", LANGUAGES[0])
+    if language not in LANGUAGES:
+        raise Problem(422, "invalid-request", f"language is none of {', '.join(LANGUAGES)}.")
+    return language
 
 
 def media_type(request: Request) -> str:
