@@ -2,39 +2,28 @@ import { element, unseen } from "./dom.js";
 import { citationChip } from "./citation-chip.js";
 import { parseInline } from "./markdown.js";
 import { viewInline } from "./markdown-view.js";
+import { notesOf } from "./notes.js";
 import { quoteParts } from "./quote-parts.js";
 import { refusalView } from "./refusal.js";
 import { sourceList } from "./source-list.js";
 import { sourcesOf, statementsOf } from "./statements.js";
 
 /**
- * @typedef {import("./api.js").Answer} Answer
- * @typedef {import("./api.js").Segment} Segment
- * @typedef {import("./i18n.js").Words} Words
- * @typedef {import("./citation-chip.js").OpenCard} OpenCard
- */
-
-/**
  * @param {Answer} answer
- * @param {Words} words
- * @param {OpenCard} openCard
+ * @param {number} turn Its place in the conversation.
+ * @param {PageTools} tools
+ * @param {{copy: () => void, askAgain: () => void}} handlers
  * @returns {HTMLElement}
  */
-export function answerView(answer, words, openCard) {
+export function answerView(answer, turn, tools, { copy, askAgain }) {
+  const { words } = tools;
   const body = answer.refusal
-    ? [refusalView(answer.refusal, words, openCard)]
-    : [...notes(answer, words), statementsView(answer, words, openCard), sourceList(answer.citations, words, openCard)];
-  return entryView(answer.question, answer.language, words, { "data-testid": "answer" }, ...body);
-}
-
-/**
- * @param {string} question
- * @param {Words} words
- * @returns {HTMLElement} What stands in the answer's place until it comes.
- */
-export function pendingView(question, words) {
-  const lines = element("div", { class: "pending-lines", "aria-hidden": "true" }, ...[1, 2, 3].map(() => element("i")));
-  return entryView(question, null, words, { "aria-busy": "true" }, lines);
+    ? [refusalView(answer.refusal, turn, tools)]
+    : [statementsView(answer, turn, tools), sourceList(answer.citations, turn, tools)];
+  const notes = notesOf(answer, words).map((text) => element("p", { class: "note" }, text));
+  const again = answer.stopped ? smallButton("again", words.say("answer.again"), askAgain) : null;
+  const actions = element("div", { class: "actions" }, again, smallButton("copy", words.say("answer.copy"), copy));
+  return entryView(answer.question, answer.language, words, { "data-testid": "answer" }, ...notes, ...body, actions);
 }
 
 /**
@@ -47,26 +36,57 @@ export function answerStatus(answer, words) {
   return words.say("status.ready", { count: sourcesOf(answer.citations).length });
 }
 
-function entryView(question, language, words, attributes, ...body) {
+/**
+ * @param {string} question
+ * @param {string | null} language
+ * @param {Words} words
+ * @param {Record<string, string>} attributes
+ * @param {...(Node | null)} body
+ * @returns {HTMLElement}
+ */
+export function entryView(question, language, words, attributes, ...body) {
   const title = element("h2", { class: "asked", lang: language, tabindex: "-1" },
     unseen(`${words.say("answer.question")}: `), question);
   return element("article", { class: "entry", ...attributes }, title, ...body);
 }
 
 /** An extractive answer is a row of quotes, one a line; any other is prose. */
-function statementsView(answer, words, openCard) {
-  const statements = answer.mode === "extractive" ? statementsOf(answer.segments) : [answer.segments];
-  const lines = statements.map((segments) => element("p", { class: "statement" },
-    ...segments.flatMap((segment) => segmentView(segment, answer, words, openCard))));
-  return element("div", { class: "statements" }, ...lines);
+function statementsView({ mode, segments, citations }, turn, tools) {
+  const lines = element("div", { class: "statements" });
+  const view = new SegmentViews(citations, turn, tools);
+  for (const statement of mode === "extractive" ? statementsOf(segments) : [segments]) {
+    lines.append(element("p", { class: "statement" }, ...statement.map((segment) => view.of(segment))));
+  }
+  return lines;
 }
 
-function segmentView(segment, answer, words, openCard) {
-  if (segment.type === "text") return [textView(segment)];
-  const citation = answer.citations[segment.citation];
-  return citation ? [citationChip(citation, words, openCard)] : [];
+/** Segments to elements, in order: a chip is named by its place among the chips of the answer. */
+export class SegmentViews {
+  #chips = 0;
+
+  /**
+   * @param {Citation[]} citations Looked into as segments come.
+   * @param {number} turn
+   * @param {PageTools} tools
+   */
+  constructor(citations, turn, tools) {
+    this.citations = citations;
+    this.turn = turn;
+    this.tools = tools;
+  }
+
+  /**
+   * @param {Segment} segment
+   * @returns {Node}
+   */
+  of(segment) {
+    if (segment.type === "text") return textView(segment);
+    this.#chips += 1;
+    return citationChip(this.citations[segment.citation], `chip-${this.turn}-${this.#chips}`, this.tools);
+  }
 }
 
+/** @param {TextSegment} segment */
 function textView({ text, language, supported }) {
   const lines = quoteParts(text).flatMap((part, at) => {
     const nodes = part.kind === "row" ? [rowView(part.cells)] : viewInline(parseInline(part.text));
@@ -85,11 +105,6 @@ function rowView(cells) {
   return element("span", { class: "row" }, ...parts);
 }
 
-/** What to know before reading. */
-function notes(answer, words) {
-  const foreign = answer.citations.map(({ language }) => language)
-    .filter((language, at, all) => language !== answer.language && all.indexOf(language) === at)
-    .map((language) => `answer.foreign.${language}`).filter(words.has);
-  const keys = answer.degraded ? ["answer.degraded", ...foreign] : foreign;
-  return keys.map((key) => element("p", { class: "note" }, words.say(key)));
+function smallButton(name, label, click) {
+  return element("button", { type: "button", class: "small", "data-testid": name, click }, label);
 }

@@ -3,9 +3,8 @@ import { formatDate } from "./i18n.js";
 import { webAddress } from "./links.js";
 
 /**
- * @typedef {{language: string, license: string | null, source: string | null, accessed_at: string | null}} Facts
  * @param {Facts} facts Of a card or of a citation of it.
- * @param {import("./i18n.js").Words} words
+ * @param {Words} words
  * @returns {HTMLElement} Language, licence, source and date on one line; what is not known is left out.
  */
 export function cardFacts(facts, words) {

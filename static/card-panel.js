@@ -1,24 +1,22 @@
-import { slugOf } from "./api.js";
+import { problemOf } from "./api.js";
 import { byId, element } from "./dom.js";
 import { cardView } from "./card-view.js";
 import { Latest } from "./latest.js";
 import { problemText, problemView } from "./problem-view.js";
-import { formatRoute, parseRoute } from "./route.js";
+import { formatRoute } from "./route.js";
 
 /**
  * The card beside the answer; on a narrow screen a sheet over it. The address names what is open, so that Back closes
  * it and a link opens it.
- *
- * @typedef {import("./citation-chip.js").OpenTarget} OpenTarget
- * @typedef {import("./i18n.js").Words} Words
  */
 
 const NARROW = "(max-width: 59.99rem)";
 
 export class CardPanel {
   /** @type {OpenTarget | null} */ #target = null;
-  /** @type {import("./api.js").Card | null} */ #card = null;
-  /** @type {HTMLElement | null} */ #opener = null;
+  /** @type {Card | null} */ #card = null;
+  /** By its id: the page may have been drawn again since. */
+  #openerId = "";
   #loading = new Latest();
   #leaving = false;
   #dialog = /** @type {HTMLDialogElement} */ (byId("card-panel"));
@@ -26,10 +24,10 @@ export class CardPanel {
 
   /**
    * @param {object} surroundings
-   * @param {ReturnType<typeof import("./api.js").createApi>} surroundings.api
+   * @param {Api} surroundings.api
    * @param {() => Words} surroundings.words The interface's words now.
-   * @param {HTMLElement} surroundings.fallback Gets the focus back where nothing on the page opened the card.
-   * @param {(status: (words: Words) => string) => void} surroundings.announce
+   * @param {() => HTMLElement} surroundings.fallback Gets the focus where nothing on the page opened the card.
+   * @param {(status: Status) => void} surroundings.announce
    */
   constructor({ api, words, fallback, announce }) {
     this.api = api;
@@ -45,7 +43,6 @@ export class CardPanel {
       if (this.isOpen && !this.#dialog.open) this.close(); // The browser closed it by itself.
     });
     this.#narrow.addEventListener("change", () => this.#place());
-    window.addEventListener("popstate", () => this.followAddress());
   }
 
   get isOpen() {
@@ -54,13 +51,13 @@ export class CardPanel {
 
   /**
    * @param {OpenTarget} target
-   * @param {HTMLElement} opener Gets the focus back.
+   * @param {HTMLElement} opener Gets the focus back, by its id.
    */
   open(target, opener) {
     const address = location.pathname + location.search + formatRoute(target);
     if (this.isOpen) history.replaceState(history.state, "", address);
     else history.pushState({ ...history.state, ours: true }, "", address);
-    this.#setOpener(opener);
+    this.#setOpener(opener.id);
     this.#show(target);
   }
 
@@ -71,14 +68,13 @@ export class CardPanel {
     if (history.state?.ours) history.back();
     else {
       history.replaceState(null, "", location.pathname + location.search);
-      this.followAddress();
+      this.follow(null);
     }
   }
 
-  /** Show what the address names. */
-  followAddress() {
+  /** @param {OpenTarget | null} route What the address names now; null closes. */
+  follow(route) {
     this.#leaving = false;
-    const route = parseRoute(location.hash);
     if (!route) this.#hide();
     else if (!this.#target || formatRoute(route) !== formatRoute(this.#target)) this.#show(route);
   }
@@ -87,6 +83,13 @@ export class CardPanel {
   render() {
     if (this.#card) this.#renderCard(this.#card, this.#target);
     else if (this.#target) this.#show(this.#target);
+    this.#setOpener(this.#openerId);
+  }
+
+  /** Read the card again: somebody else may see another, or none. */
+  reload() {
+    this.#card = null;
+    if (this.#target) this.#show(this.#target);
   }
 
   #show(target) {
@@ -99,7 +102,7 @@ export class CardPanel {
     byId("card-title").focus();
     return this.#loading.run((signal) => this.api.readCard(target.cardId, { signal }), {
       done: (card) => this.#arrive(card, target),
-      failed: (error) => this.#fail(slugOf(error), target),
+      failed: (error) => this.#fail(problemOf(error), target),
     });
   }
 
@@ -126,9 +129,12 @@ export class CardPanel {
     byId("card-title").lang = card.language;
   }
 
-  #fail(slug, target) {
-    const text = (words) => (slug === "not-found" ? words.say("card.not-found") : problemText(slug, words));
-    this.#fill("", problemView(slug, text(this.words()), this.words(), () => this.#show(target)));
+  #fail(problem, target) {
+    const text = (words) => (
+      problem.slug === "not-found" ? words.say("card.not-found") : problemText(problem, words)
+    );
+    const retry = () => this.#show(target);
+    this.#fill("", problemView(problem, this.words(), retry, { text: text(this.words()) }));
     this.announce(text);
   }
 
@@ -157,14 +163,14 @@ export class CardPanel {
     this.#card = null;
     this.#dialog.close();
     document.body.classList.remove("has-panel");
-    const opener = this.#opener?.isConnected ? this.#opener : this.fallback;
-    this.#setOpener(null);
+    const opener = document.getElementById(this.#openerId) ?? this.fallback();
+    this.#setOpener("");
     opener.focus();
   }
 
-  #setOpener(opener) {
-    this.#opener?.removeAttribute("aria-expanded");
-    opener?.setAttribute("aria-expanded", "true");
-    this.#opener = opener;
+  #setOpener(id) {
+    document.getElementById(this.#openerId)?.removeAttribute("aria-expanded");
+    document.getElementById(id)?.setAttribute("aria-expanded", "true");
+    this.#openerId = id;
   }
 }

@@ -6,9 +6,9 @@ import { viewNodes } from "./markdown-view.js";
 import { locateQuote } from "./spans.js";
 
 /**
- * @param {import("./api.js").Card} card
- * @param {import("./citation-chip.js").OpenTarget} target
- * @param {import("./i18n.js").Words} words
+ * @param {Card} card
+ * @param {OpenTarget} target
+ * @param {Words} words
  * @returns {Node[]} What is known of the card, then its text with the quote marked.
  */
 export function cardView(card, target, words) {

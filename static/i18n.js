@@ -1,15 +1,6 @@
 import { MESSAGES } from "./messages.js";
 
 /**
- * @typedef {"es" | "en"} Language
- * @typedef {object} Words What renders text in one language.
- * @property {Language} language
- * @property {(key: string, values?: Record<string, string | number>) => string} say
- *   The message of a key, filled in; with a value `count`, its form for that number.
- * @property {(key: string) => boolean} has
- */
-
-/**
  * @param {Language} language
  * @returns {Words}
  */

@@ -1,13 +1,7 @@
-const WEB_ADDRESS = /^https?:\/\/[^\s\p{Cc}]+$/iu;
-
-/**
- * @param {string} address
- * @returns {string | null} The address if a press may safely lead there (http and https only), else null.
- */
+/** @param {string} address @returns {string | null} Null unless a press may lead there: http and https only. */
 export function webAddress(address) {
-  if (!WEB_ADDRESS.test(address)) return null;
   try {
-    return new URL(address).href;
+    return /^https?:\/\/[^\s\p{Cc}]+$/iu.test(address) ? new URL(address).href : null;
   } catch {
     return null;
   }

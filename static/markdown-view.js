@@ -1,50 +1,34 @@
 import { element } from "./dom.js";
 import { cutAtRange } from "./spans.js";
 
-/**
- * A Markdown tree as elements, one kind of node to one kind of element. Text enters as text.
- *
- * @typedef {object} ViewOptions
- * @property {{start: number, end: number} | null} range What to mark, in code points of the source.
- * @property {string} tableLabel What a screen reader calls a table that scrolls sideways.
- *
- * @typedef {import("./markdown.js").Block} Block
- * @typedef {import("./markdown-tree.js").InlineNode} InlineNode
- */
+/** A Markdown tree as elements, one kind of node to one kind of element. Text enters as text. */
 
 /** The page's own headings come before a card's. */
 const HEADING_OFFSET = 2;
-const TAGS = { emphasis: "em", strong: "strong", code: "code", paragraph: "p", quote: "blockquote" };
+const TAGS = {
+  emphasis: "em", strong: "strong", code: "code", paragraph: "p", quote: "blockquote", break: "br", rule: "hr",
+};
 
-/**
- * @param {(Block | InlineNode)[]} nodes
- * @param {ViewOptions} options
- * @returns {Node[]}
- */
+/** @param {(Block | InlineNode)[]} nodes @param {ViewOptions} options @returns {Node[]} */
 export function viewNodes(nodes, options) {
   return nodes.flatMap((node) => viewNode(node, options));
 }
 
-/**
- * @param {InlineNode[]} nodes
- * @returns {Node[]} Nothing marked.
- */
+/** @param {InlineNode[]} nodes @returns {Node[]} Nothing marked. */
 export function viewInline(nodes) {
   return viewNodes(nodes, { range: null, tableLabel: "" });
 }
 
 function viewNode(node, options) {
-  const inside = () => viewNodes(node.children, options);
+  const view = (tag, attributes = {}) => element(tag, attributes, ...viewNodes(node.children ?? [], options));
   switch (node.type) {
     case "text": return viewText(node, options.range);
-    case "break": return [element("br")];
-    case "rule": return [element("hr")];
-    case "link": return [element("a", { href: node.href, rel: "noopener noreferrer", target: "_blank" }, ...inside())];
-    case "heading": return [element(`h${Math.min(node.level + HEADING_OFFSET, 6)}`, {}, ...inside())];
-    case "fence": return [element("pre", {}, element("code", {}, ...inside()))];
-    case "list": return [viewList(node, options)];
-    case "table": return [viewTable(node, options)];
-    default: return [element(TAGS[node.type], {}, ...inside())];
+    case "link": return view("a", { href: node.href, rel: "noopener noreferrer", target: "_blank" });
+    case "heading": return view(`h${Math.min(node.level + HEADING_OFFSET, 6)}`);
+    case "fence": return element("pre", {}, view("code"));
+    case "list": return viewList(node, options);
+    case "table": return viewTable(node, options);
+    default: return view(TAGS[node.type]);
   }
 }
 
@@ -54,21 +38,18 @@ function viewText(leaf, range) {
   ));
 }
 
-function viewList(list, options) {
-  const start = list.ordered && list.first !== 1 ? String(list.first) : null;
-  const items = list.children.map((item) => {
-    const nodes = item.children.flatMap((block) => (
-      list.tight && block.type === "paragraph" ? viewNodes(block.children, options) : viewNode(block, options)
-    ));
-    return element("li", {}, ...nodes);
-  });
-  return element(list.ordered ? "ol" : "ul", { start }, ...items);
+function viewList({ ordered, first, tight, children }, options) {
+  const inside = (block) => (
+    tight && block.type === "paragraph" ? viewNodes(block.children, options) : viewNode(block, options)
+  );
+  const items = children.map((item) => element("li", {}, ...item.children.flatMap(inside)));
+  return element(ordered ? "ol" : "ul", { start: ordered && first !== 1 ? String(first) : null }, ...items);
 }
 
 function viewTable(table, options) {
-  const rows = table.children.map((row) => element("tr", {}, ...row.children.map((cell) => element(
-    row.header ? "th" : "td",
-    { scope: row.header ? "col" : null, class: cell.align ? `align-${cell.align}` : null },
+  const rows = table.children.map(({ header, children }) => element("tr", {}, ...children.map((cell) => element(
+    header ? "th" : "td",
+    { scope: header ? "col" : null, class: cell.align && `align-${cell.align}` },
     ...viewNodes(cell.children, options),
   ))));
   const whole = element("table", {}, element("thead", {}, rows[0]), element("tbody", {}, ...rows.slice(1)));

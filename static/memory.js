@@ -16,12 +16,13 @@ export function recall(kind, key) {
 /**
  * @param {"local" | "session"} kind
  * @param {string} key
- * @param {string} value
+ * @param {string | null} value Null forgets it.
  */
 export function remember(kind, key, value) {
   try {
-    window[`${kind}Storage`].setItem(key, value);
+    if (value === null) window[`${kind}Storage`].removeItem(key);
+    else window[`${kind}Storage`].setItem(key, value);
   } catch {
-    // Chosen again next time.
+    // chosen or asked again next time
   }
 }

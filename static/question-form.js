@@ -3,8 +3,6 @@ import { codePointLength, sliceCodePoints } from "./spans.js";
 
 /**
  * The question box: Enter asks, Shift and Enter begin a new line, and how much room is left is said in time.
- *
- * @typedef {import("./i18n.js").Words} Words
  */
 
 const MAX_CHARS = 2000;

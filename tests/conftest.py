@@ -30,6 +30,10 @@ from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
 from rag.manifest import check_files, read_manifest
 from rag.opening import OpenIndex, assemble, open_index
 from rag.settings import PREFIX
+from tests.pages import browser, visit
+
+__all__ = ["browser", "visit"]
+"""Fixtures of another file."""
 
 # of tests that do not say how many examples they take; ``--hypothesis-profile deep`` is the proof at full size
 hypothesis_settings.register_profile("suite", max_examples=200, deadline=None)

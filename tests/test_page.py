@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import expect
 
-from benchmarks.browser import REMEDY, find_chromium, launch
-from tests.conftest import CASES_DIR, STAFF_TOKEN, Server, running
+from tests.conftest import CASES_DIR, STAFF_TOKEN, running
+from tests.pages import Visit, plain
 
 SPANISH = "¿se supone que debo tomarlo con el estómago vacío?"
 ENGLISH = "Can I drink coffee with my iron tablets?"
@@ -21,122 +18,6 @@ SPANISH_ONLY_CARD = "hierro-cafe"
 OFF_TOPIC = "¿quién ganó la liga en 1998?"
 STAFF_QUESTION = "¿qué se hace con las insulinas y vacunas de la nevera averiada, con etiqueta naranja?"
 STAFF_CARD = "personal-corte-nevera"
-WAIT_MS = 15_000
-TABS_MOST = 30
-
-REPORT_VIOLATIONS = """
-document.addEventListener("securitypolicyviolation", (event) => {
-  console.error(`policy violated: ${event.violatedDirective} by ${event.blockedURI}`);
-});
-"""
-
-
-@dataclass
-class Visit:
-    """A tab of its own profile, and what happened in it."""
-
-    page: Page
-    url: str
-    expected_fault: str | None = None
-    """A part of the one message that the console may show."""
-    requests: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    """What must not happen: errors, warnings, violations of the policy, dialogs, requests to other places."""
-
-    def listen(self) -> None:
-        self.page.on("console", lambda message: self.note(message.type, message.text))
-        self.page.on("pageerror", lambda error: self.note("error", str(error)))
-        self.page.on("dialog", self.refuse)
-        self.page.context.on("request", lambda request: self.follow(request.url))
-
-    def note(self, kind: str, text: str) -> None:
-        expected = self.expected_fault is not None and self.expected_fault in text
-        if kind in ("error", "warning") and not expected:
-            self.faults.append(f"{kind}: {text}")
-
-    def refuse(self, dialog: Dialog) -> None:
-        self.faults.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def follow(self, address: str) -> None:
-        self.requests.append(address)
-        if not address.startswith(f"{self.url}/"):
-            self.faults.append(f"request: {address}")
-
-    def one(self, test_id: str) -> Locator:
-        return self.page.get_by_test_id(test_id)
-
-    def ask(self, question: str) -> dict[str, Any]:
-        """Ask by the form, wait until the answer is shown, and give what the service said."""
-        self.one("question").fill(question)
-        with self.page.expect_response("**/ask") as reply:
-            self.one("ask").click()
-        expect(self.one("answer")).to_be_visible()
-        answer: dict[str, Any] = reply.value.json()
-        return answer
-
-    def tab_to(self, target: Locator) -> None:
-        """Press Tab until the focus is there."""
-        for _ in range(TABS_MOST):
-            self.page.keyboard.press("Tab")
-            if target.evaluate("node => node === document.activeElement"):
-                return
-        pytest.fail(f"{TABS_MOST} presses of Tab do not reach {target}")
-
-    def marked(self) -> str:
-        """The highlighted text of the open card."""
-        expect(self.page.locator("mark").first).to_be_in_viewport()
-        text: str = self.page.locator("mark").evaluate_all("marks => marks.map((mark) => mark.textContent).join('')")
-        return text
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the module; closed with it, as its event loop would be in the way of other tests."""
-    executable = find_chromium()
-    if executable is None:
-        if os.environ.get("CI"):
-            pytest.fail(REMEDY)
-        pytest.skip(REMEDY)
-    with sync_playwright() as playwright:
-        started = launch(playwright, executable)
-        expect.set_options(timeout=WAIT_MS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def visit(browser: Browser, server: Server) -> Iterator[Callable[..., Visit]]:
-    """Opens the page in a fresh profile; at the end, nothing may have gone wrong in any."""
-    visits: list[Visit] = []
-
-    def open_page(
-        address: str = "",
-        *,
-        width: int = 1280,
-        height: int = 800,
-        locale: str = "es-ES",
-        token: str | None = None,
-        expected_fault: str | None = None,
-        url: str = server.url,
-    ) -> Visit:
-        viewport = ViewportSize(width=width, height=height)
-        # without motion, what is measured has come to rest
-        context = browser.new_context(viewport=viewport, locale=locale, reduced_motion="reduce")
-        context.set_default_timeout(WAIT_MS)
-        context.add_init_script(REPORT_VIOLATIONS)
-        if token is not None:
-            context.add_init_script(f"sessionStorage.setItem('fichero-token', '{token}')")
-        opened = Visit(context.new_page(), url, expected_fault)
-        visits.append(opened)
-        opened.listen()
-        opened.page.goto(f"{url}/{address}")
-        return opened
-
-    yield open_page
-    for opened in visits:
-        opened.page.context.close()
-    assert [fault for opened in visits for fault in opened.faults] == []
 
 
 def test_a_chip_opens_the_card_at_its_sentence(visit: Callable[..., Visit]) -> None:
@@ -217,13 +98,12 @@ def test_the_keyboard_alone_leads_to_the_sentence(visit: Callable[..., Visit], w
     keyboard = tab.page.keyboard
     tab.tab_to(tab.one("question"))
     keyboard.type(SPANISH)
-    with tab.page.expect_response("**/ask") as reply:
-        keyboard.press("Enter")
+    keyboard.press("Enter")
     chip = tab.one("chip").nth(1)
     expect(chip).to_be_attached()
     tab.tab_to(chip)
     keyboard.press("Enter")
-    assert plain(tab.marked()) == plain(reply.value.json()["citations"][1]["quote"])
+    assert plain(tab.marked()) == plain(tab.last_answer()["citations"][1]["quote"])
     expect(tab.page.locator("#card-title")).to_be_focused()
     keyboard.press("Escape")
     expect(tab.one("card-panel")).to_be_hidden()
@@ -234,15 +114,15 @@ def test_a_narrow_phone_is_enough(visit: Callable[..., Visit]) -> None:
     """At 320 pixels nothing scrolls sideways, and the card is a sheet over the page with its way out in sight."""
     tab = visit(width=320, height=640)
     expect(tab.one("suggestion").first).to_be_visible()
-    assert sideways(tab.page) == 0
+    assert tab.sideways() == 0
     tab.ask(SPANISH)
-    assert sideways(tab.page) == 0
+    assert tab.sideways() == 0
     tab.one("chip").last.click()
     tab.marked()
     panel = tab.one("card-panel")
     assert panel.evaluate("panel => panel.matches(':modal')")
     assert panel.bounding_box() == {"x": 0, "y": 0, "width": 320, "height": 640}
-    assert sideways(tab.page) == 0
+    assert tab.sideways() == 0
     expect(tab.one("card-close")).to_be_in_viewport(ratio=1)
     tab.one("card-close").click()
     expect(panel).to_be_hidden()
@@ -253,7 +133,7 @@ def test_a_wide_table_scrolls_by_itself(visit: Callable[..., Visit]) -> None:
     """A card with a wide table opens at 320 pixels without making the sheet scroll sideways."""
     tab = visit("#/card/lista-medicamentos", width=320, height=640)
     expect(tab.page.locator("table")).to_be_visible()
-    assert sideways(tab.page) == 0
+    assert tab.sideways() == 0
 
 
 def test_a_link_opens_a_card_at_a_sentence(visit: Callable[..., Visit], client: httpx.Client) -> None:
@@ -349,15 +229,92 @@ def test_a_hostile_card_stays_text(visit: Callable[..., Visit], hostile_index_di
         tab.page.context.close()
 
 
-def plain(text: str) -> str:
-    """A quote without the marks of Markdown, and without spaces, as there are none between the cells of a table."""
-    return "".join(text.strip().removeprefix("- ").translate(str.maketrans("", "", "*_`#|")).split())
-
-
-def sideways(page: Page) -> int:
-    """How many pixels the page, or the open card in it, can be scrolled to the side."""
-    excess: int = page.evaluate(
-        """() => [document.scrollingElement, document.getElementById("card-scroll")]
-          .map((box) => Math.max(0, box.scrollWidth - box.clientWidth)).reduce((one, other) => one + other)"""
+def test_signing_in_opens_private_cards_and_signing_out_removes_them(visit: Callable[..., Visit]) -> None:
+    """A wrong token is told; a right one shows its groups and opens cards; signing out leaves nothing of them."""
+    tab = visit(expected_fault="401")
+    tab.ask(SPANISH)
+    tab.one("access").click()
+    tab.one("token").fill("no es esta")
+    tab.one("enter").click()
+    expect(tab.one("sign-in-fault")).to_contain_text("No se conoce esta clave")
+    tab.one("token").fill(STAFF_TOKEN)
+    tab.page.keyboard.press("Enter")
+    expect(tab.one("sign-in")).to_be_hidden()
+    expect(tab.one("groups")).to_have_text("Lee como: staff")
+    expect(tab.one("access")).to_have_text("Salir")
+    expect(tab.one("access")).to_be_focused()
+    expect(tab.one("answer")).to_have_count(1)
+    tab.one("to-cards").click()
+    private = tab.page.locator(f"#browsed-{STAFF_CARD}")
+    expect(private).to_be_visible()
+    private.click()
+    expect(tab.page.locator(".card-text")).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    tab.one("to-ask").click()
+    assert tab.ask(STAFF_QUESTION)["citations"][0]["card_id"] == STAFF_CARD
+    tab.one("access").click()
+    expect(tab.one("status")).to_have_text("Ha salido. Lo que estaba en pantalla se ha borrado.")
+    expect(tab.one("groups")).to_be_empty()
+    expect(tab.one("answer")).to_have_count(0)
+    kept = tab.page.evaluate(
+        "JSON.stringify(Object.entries(sessionStorage)) + JSON.stringify(Object.entries(localStorage))"
     )
-    return excess
+    assert STAFF_TOKEN not in kept
+    assert STAFF_CARD not in kept
+    tab.one("to-cards").click()
+    expect(tab.one("browsed").first).to_be_visible()
+    expect(private).to_have_count(0)
+
+
+def test_a_token_that_is_no_longer_known_is_forgotten(visit: Callable[..., Visit]) -> None:
+    """A tab whose token was withdrawn says so when it is loaded, and goes on as anybody's."""
+    tab = visit(token="una clave de antes", expected_fault="401")
+    expect(tab.one("status")).to_have_text("Su acceso ya no es válido. Vuelva a entrar.")
+    expect(tab.one("access")).to_have_text("Entrar")
+    expect(tab.one("suggestion").first).to_be_visible()
+
+
+def test_cards_can_be_looked_through(visit: Callable[..., Visit], client: httpx.Client) -> None:
+    """All cards stand under their topics; words without accents and a topic narrow them, and the address keeps both."""
+    cards = client.get("/cards").json()["cards"]
+    tab = visit()
+    tab.one("to-cards").click()
+    expect(tab.one("browsed")).to_have_count(len(cards))
+    expect(tab.one("status")).to_have_text(f"{len(cards)} de {len(cards)} fichas")
+    expect(tab.page.get_by_role("heading", name="inhaladores")).to_be_visible()
+    tab.one("filter").fill("CAMARA inhalacion")
+    expect(tab.one("browsed")).to_have_text(["Usar una cámara de inhalación"])
+    tab.one("filter").fill("")
+    topic = "inhaladores"
+    tab.one("topic").select_option(topic)
+    about = [card for card in cards if topic in card["topics"]]
+    expect(tab.one("browsed")).to_have_count(len(about))
+    expect(tab.one("status")).to_have_text(f"{len(about)} de {len(cards)} fichas")
+    assert tab.page.url.endswith(f"#/cards?topic={topic}")
+    first = tab.one("browsed").first
+    title = first.inner_text()
+    first.click()
+    expect(tab.page.locator("#card-title")).to_have_text(title)
+    tab.page.go_back()
+    expect(tab.one("card-panel")).to_be_hidden()
+    expect(first).to_be_focused()
+    tab.page.reload()
+    expect(tab.one("browsed")).to_have_count(len(about))
+    expect(tab.one("topic")).to_have_value(topic)
+    assert [address for address in tab.requests if address.endswith("/ask")] == []
+
+
+@pytest.mark.parametrize("width", [320, 640, 1280])
+def test_large_text_fits(visit: Callable[..., Visit], width: int) -> None:
+    """With the text at 200 % nothing scrolls sideways: with an answer, with a card, among the cards."""
+    tab = visit(width=width)
+    tab.page.evaluate("document.documentElement.style.fontSize = '200%'")
+    tab.ask(SPANISH)
+    assert tab.sideways() == 0
+    tab.one("chip").first.click()
+    tab.marked()
+    assert tab.sideways() == 0
+    tab.page.keyboard.press("Escape")
+    tab.one("to-cards").click()
+    expect(tab.one("browsed").first).to_be_visible()
+    assert tab.sideways() == 0

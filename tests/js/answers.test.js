@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sourcesOf, statementsOf } from "../../static/statements.js";
-import { chooseSuggestions } from "../../static/suggestions.js";
 
 const text = (words) => ({ type: "text", text: words, language: "es" });
 const cited = (number) => ({ type: "citation", citation: number - 1, number, card_id: `card-${number}` });
@@ -21,19 +20,4 @@ test("a card quoted twice is one source with two quotes, and an unknown one is n
   ]);
   const quotes = sources.map(({ number, citations }) => [number, citations.map(({ quote }) => quote)]);
   assert.deepEqual(quotes, [[1, ["a", "b"]], [2, ["c"]]]);
-});
-
-const card = (title, language, ...topics) => ({ card_id: title, title, language, topics });
-
-test("suggestions take turns among the topics", () => {
-  const many = ["a1", "a2", "a3"].map((title) => card(title, "es", "a"));
-  const cards = [...many, card("b1", "es", "b"), card("c1", "es")];
-  assert.deepEqual(chooseSuggestions(cards, "es", 4).map(({ title }) => title), ["a1", "b1", "c1", "a2"]);
-});
-
-test("suggestions are in the visitor's language, or in another where there is none", () => {
-  const cards = [card("uno", "es", "a"), card("one", "en", "a")];
-  assert.deepEqual(chooseSuggestions(cards, "en").map(({ title }) => title), ["one"]);
-  assert.deepEqual(chooseSuggestions(cards.slice(0, 1), "en").map(({ title }) => title), ["uno"]);
-  assert.deepEqual(chooseSuggestions([], "es"), []);
 });

@@ -87,6 +87,10 @@ test("heading levels leave no gap", () => {
   assert.deepEqual(stepped.map(({ level }) => level), [1, 2, 2, 1, 2]);
 });
 
+test("a gap in a list may be longer than a call has room for arguments", () => {
+  assert.equal(blocks(`- a\n${"\n".repeat(300_000)}  b`), "list(li(p(a)p(b)))");
+});
+
 test("a tree stays shallow however deep the marks nest", () => {
   const depth = (node) => 1 + Math.max(0, ...(node.children ?? []).map(depth));
   for (const text of [`${"*a ".repeat(5000)}${"a* ".repeat(5000)}`, "> ".repeat(5000), "- ".repeat(5000)]) {

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  codePointLength, codePointOffsets, cutAtRange, locateQuote, sliceCodePoints, unitIndex,
-} from "../../static/spans.js";
+import { codePointLength, codePointOffsets, cutAtRange, locateQuote, sliceCodePoints } from "../../static/spans.js";
 
 const TEXT = "a😀n\u0303𝒳z";
 
@@ -20,7 +18,7 @@ test("a slice by code points agrees with the list of code points, at every pair 
   }
 });
 
-test("an offset beyond the text is its end", () => assert.equal(unitIndex(TEXT, 99), TEXT.length));
+test("an offset beyond the text is its end", () => assert.equal(sliceCodePoints(TEXT, 4, 99), "𝒳z"));
 
 test("a leaf is cut exactly where the quote begins and ends", () => {
   const leaf = { text: "x😀yz", start: 10, end: 14 };
