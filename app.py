@@ -24,8 +24,10 @@ from rag.answering import Event, retrieved_cards
 from rag.errors import RagError
 from rag.records import Answer, Card
 from rag.serving.assets import read_assets
+from rag.serving.callers import caller_of
 from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
-from rag.serving.chat import chunk_blocks, completion, model_list, read_chat, with_chat_errors
+from rag.serving.chat import chat_problem_block, chunk_blocks, completion, model_list, read_chat, with_chat_errors
+from rag.serving.connections import BoundedConnection, most_connections
 from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope
 from rag.serving.identity import PUBLIC_KEYS, groups_of
@@ -33,7 +35,17 @@ from rag.serving.loading import Loading
 from rag.serving.metering import CONTENT_TYPE, Meter
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
 from rag.serving.questions import Question, read_language, read_question, read_search
-from rag.serving.streaming import EventStream, Left, event_blocks, last_answer, unless_left
+from rag.serving.rate import RateLimit
+from rag.serving.stopping import STOPPED, StoppableServer, Stopping
+from rag.serving.streaming import (
+    EventStream,
+    Left,
+    Stopped,
+    event_blocks,
+    last_answer,
+    problem_block,
+    unless_left,
+)
 from rag.serving.suggestions import Suggester
 from rag.serving.writing import writer_of
 from rag.settings import Settings, parse_settings
@@ -44,8 +56,13 @@ EXIT_UNUSABLE = 3
 SHUTDOWN_SECONDS = 5
 
 
-def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> ASGIApp:
-    """The ASGI application; ``engine`` is loaded by whoever runs it, in the lifespan or before."""
+def create_app(
+    settings: Settings, engine: Engine, *, lifespan: Any = None, stopping: Stopping | None = None
+) -> ASGIApp:
+    """
+    The ASGI application; ``engine`` is loaded by whoever runs it, in the lifespan or before, and ``stopping`` begun by
+    whoever ends it.
+    """
     assets = read_assets(STATIC_DIR)
     app = Starlette(
         routes=[
@@ -71,6 +88,8 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
     app.state.settings = settings
     app.state.engine = engine
     app.state.meter = Meter()
+    app.state.rate = RateLimit(settings.rate_per_minute)
+    app.state.stopping = stopping or Stopping()
     app.state.suggester = Suggester()
     # a redirect would repeat what the caller sent
     app.router.redirect_slashes = False
@@ -81,10 +100,12 @@ def create_app(settings: Settings, engine: Engine, *, lifespan: Any = None) -> A
 async def ask(request: Request) -> ASGIApp:
     """GET or POST /ask: a cited answer, or a refusal; in pieces if that is asked for."""
     groups = _groups(request)
+    _admit(request)
     question = await read_question(request)
     events = _answer(request, question, groups)
     if question.stream:
-        return EventStream(event_blocks(events, request.scope["request_id"]))
+        blocks = event_blocks(events, request.scope["request_id"])
+        return EventStream(blocks, stopping=request.app.state.stopping, problem_block=problem_block)
     return await _whole(request, events, lambda answer: answer)
 
 
@@ -92,11 +113,13 @@ async def ask(request: Request) -> ASGIApp:
 async def chat(request: Request) -> ASGIApp:
     """POST /v1/chat/completions: the same answer, for clients of OpenAI's protocol."""
     groups = _groups(request, stand_for_none=PUBLIC_KEYS)
+    _admit(request)
     asked = await read_chat(request)
     events, created = _answer(request, asked.question, groups), int(time.time())
     if asked.question.stream:
         request_id = request.scope["request_id"]
-        return EventStream(chunk_blocks(events, request_id, created=created, include_usage=asked.include_usage))
+        blocks = chunk_blocks(events, request_id, created=created, include_usage=asked.include_usage)
+        return EventStream(blocks, stopping=request.app.state.stopping, problem_block=chat_problem_block)
     return await _whole(request, events, lambda answer: completion(answer, created=created))
 
 
@@ -110,6 +133,7 @@ async def models(request: Request) -> ASGIApp:
 async def search(request: Request) -> Response:
     """POST /search: retrieval only."""
     groups, engine = _groups(request), _engine(request)
+    _admit(request)
     question = await read_search(request)
     found, version = await engine.search(question.text, groups, top_k=question.top_k)
     return _json(
@@ -180,6 +204,14 @@ def _groups(request: Request, *, stand_for_none: Collection[str] = ()) -> frozen
     return groups_of(request, settings.tokens, stand_for_none=stand_for_none)
 
 
+def _admit(request: Request) -> None:
+    """Turn a question away before it is read, where its caller asks too often or too many are waiting."""
+    settings: Settings = request.app.state.settings
+    rate: RateLimit = request.app.state.rate
+    rate.take(caller_of(request, settings.trusted_proxies))
+    _engine(request).line.check()
+
+
 def _engine(request: Request) -> Engine:
     engine: Engine = request.app.state.engine
     return engine
@@ -210,9 +242,14 @@ async def _whole(request: Request, events: AsyncGenerator[Event, None], shape: C
     """The answer that events end in, as JSON; nothing for a caller who left."""
     answering = last_answer(events)
     try:
-        answer = await (unless_left(answering, request.receive) if _engine(request).writes else answering)
+        if _engine(request).writes:
+            answer = await unless_left(answering, request.receive, request.app.state.stopping)
+        else:
+            answer = await answering
     except Left:
         return Response(status_code=499)
+    except Stopped:
+        raise STOPPED from None
     return _json(shape(answer))
 
 
@@ -245,11 +282,16 @@ def main() -> int:
     def stop() -> None:
         server.should_exit = True
 
+    stopping = Stopping()
+    BoundedConnection.most = most_connections()
     config = uvicorn.Config(
-        create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan),
+        create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan, stopping=stopping),
         host=settings.host,
         port=settings.port,
-        http="h11",  # httptools lets headers of any size through
+        # bounded in number and in time; uvicorn's other one, httptools, lets headers of any size through
+        http=BoundedConnection,
+        # of proxies only those are believed that the settings name
+        proxy_headers=False,
         ws="none",
         lifespan="on",
         access_log=False,
@@ -257,7 +299,7 @@ def main() -> int:
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = uvicorn.Server(config)
+    server = StoppableServer(config, stopping)
     server.run()
     return EXIT_UNUSABLE if engine.failure or not server.started else 0
 

@@ -72,6 +72,8 @@ def started_service(changes: Mapping[str, str] | None = None) -> Iterator[Servic
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     fixed = {"PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
+    # one caller asks all that is measured
+    fixed["FICHERO_RATE_PER_MINUTE"] = "0"
     environment = {**os.environ, **fixed, **(changes or {})}
     process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
     try:

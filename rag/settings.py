@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,6 +44,10 @@ class Settings:
     """How vectors and words make one ranking: ``coverage``, ``ranks`` (reciprocal ranks) or ``dense`` (no words)."""
     tokens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """SHA-256 of a bearer token → its groups."""
+    rate_per_minute: int = 300
+    """Questions from one address; a fifth of them may come at once. 0 is no limit."""
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Those whose ``X-Forwarded-For`` is believed."""
     threads: int = 2
     """Of the embedding model, and of the cross-encoder."""
     plain_markdown: bool = False
@@ -204,6 +209,13 @@ def _tokens(text: str) -> dict[str, frozenset[str]]:
     return tokens
 
 
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("it takes addresses or networks such as 10.0.0.0/8, set apart by commas") from None
+
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_CARDS_DIR": Path,
     "FICHERO_INDEX_DIR": Path,
@@ -216,6 +228,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_MIN_SIMILARITY": _cosine,
     "FICHERO_FUSION": _one_of("coverage", "ranks", "dense"),
     "FICHERO_TOKENS": _tokens,
+    "FICHERO_RATE_PER_MINUTE": _whole(0, 1_000_000),
+    "FICHERO_TRUSTED_PROXIES": _networks,
     "FICHERO_THREADS": _whole(1, 64),
     "FICHERO_PLAIN_MARKDOWN": _flag,
     "FICHERO_CHUNK_CHARS": _whole(20, 4_000),

@@ -64,7 +64,7 @@ async function callPatiently(surroundings, path, init, options) {
     try {
       return await callOnce(surroundings, path, init, options);
     } catch (problem) {
-      if (!(problem instanceof Problem) || problem.status !== 503 || attempt >= MAX_ATTEMPTS) throw problem;
+      if (!(problem instanceof Problem) || problem.status !== 503 || problem.slug !== "not-ready" || attempt >= MAX_ATTEMPTS) throw problem;
       onWait?.(problem.retryAfterSeconds);
       await surroundings.sleep(problem.retryAfterSeconds, signal);
     }
@@ -111,7 +111,7 @@ async function readAnswer(body, onEvent, alive) {
   for (let next = await events.next(); next.value; next = await events.next()) {
     const { event, data } = next.value;
     const value = JSON.parse(data);
-    if (event === "error") throw new Problem(slugIn(value) ?? "internal");
+    if (event === "error") throw new Problem(slugIn(value) ?? "internal"); // its status is none, so nobody asks again
     if (event === "done") {
       events.next().catch(() => {}); // read to its end, the connection can be used again
       return value;
@@ -124,7 +124,8 @@ async function readAnswer(body, onEvent, alive) {
 async function readProblem(response) {
   const body = await response.json().catch(() => null);
   const { status } = response;
-  const slug = status === 429 ? "busy" : slugIn(body) ?? OF_STATUS[status] ?? "internal";
+  const said = slugIn(body);
+  const slug = status === 429 || said === "overloaded" ? "busy" : said ?? OF_STATUS[status] ?? "internal";
   return new Problem(slug, { status, retryAfterSeconds: parseRetryAfter(response.headers.get("Retry-After")) });
 }
 

@@ -200,7 +200,7 @@ class running:  # noqa: N801 - a context manager that reads like a verb
         port = free_port()
         fixed = {"FICHERO_MODEL_DIR": str(MODEL_DIR), "FICHERO_HOST": "127.0.0.1", "PORT": str(port)}
         # few lines, as nobody empties the pipe while it runs
-        settings = {**fixed, "FICHERO_LOG_LEVEL": "error", **self.settings}
+        settings = {**fixed, "FICHERO_LOG_LEVEL": "error", "FICHERO_RATE_PER_MINUTE": "0", **self.settings}
         self.process = subprocess.Popen(
             [sys.executable, "app.py"],
             cwd=ROOT,

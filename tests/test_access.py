@@ -148,7 +148,7 @@ def box(opened: Opened) -> Box:
 def apply(embedder: Embedder) -> Apply:
     """One model for all applications."""
     remembering = cast(Embedder, RememberingEmbedder(embedder))
-    with_tokens = Settings(tokens=token_hashes())
+    with_tokens = Settings(tokens=token_hashes(), rate_per_minute=0)
 
     def send(index: OpenIndex, caller: str, calls: Collection[Call]) -> dict[Call, Reply]:
         application: ASGIApp = create_app(with_tokens, Engine(with_tokens, Loaded(remembering, index)))

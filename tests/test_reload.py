@@ -35,7 +35,8 @@ from rag.errors import IndexMissing, IndexUnusable
 from rag.opening import OPEN_ATTEMPTS, open_index
 from rag.records import Answer, Retrieval
 from rag.reranking import load_reranker
-from rag.serving.engine import CONCURRENT_QUESTIONS, Engine, Loaded
+from rag.serving.admission import AT_WORK, Line
+from rag.serving.engine import Engine, Loaded
 from rag.serving.streaming import last_answer
 from rag.settings import Settings
 from tests.boxes import (
@@ -198,7 +199,7 @@ Expected = Mapping[str, Mapping[Call, object]]
 
 def expect(opened: Mapping[str, Loaded], embedder: Embedder, caller: str, calls: Sequence[Call]) -> Expected:
     """What each build answers when nothing changes."""
-    settings = Settings(tokens=token_hashes())
+    settings = Settings(tokens=token_hashes(), rate_per_minute=0)
     expected: dict[str, dict[Call, object]] = {}
     for version, loaded in opened.items():
         replies = ask(create_app(settings, Engine(settings, Loaded(embedder, loaded.index))), caller, calls)
@@ -404,14 +405,15 @@ def test_what_was_asked_before_is_answered_from_before(
     held, groups = Holding(embedder, secret.question), {"public", "staff"}
     began = Loaded(cast(Embedder, held), opened[box.whole].index)
     engine = Engine(Settings(index_dir=index_dir, model_dir=MODEL_DIR), began)
+    engine.line = Line(patience_seconds=60)
 
     async def ask_across_a_reload() -> tuple[list[Answer], tuple[Retrieval, str], Answer]:
         def answer() -> Coroutine[Any, Any, Answer]:
             return last_answer(engine.answer(secret.question, groups, top_k=1, request_id=""))
 
-        waiting = [asyncio.create_task(answer()) for _ in range(CONCURRENT_QUESTIONS + 1)]
+        waiting = [asyncio.create_task(answer()) for _ in range(AT_WORK + 1)]
         searching = asyncio.create_task(engine.search(secret.question, groups, top_k=1))
-        for _ in range(CONCURRENT_QUESTIONS):
+        for _ in range(AT_WORK):
             await asyncio.to_thread(held.arrived.acquire, timeout=60)
         use(index_dir, box.reduced)
         await asyncio.to_thread(engine.reload)

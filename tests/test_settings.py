@@ -6,6 +6,7 @@ import hashlib
 import traceback
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, fields
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ GOOD: list[tuple[str, str, str, Any]] = [
         "tokens",
         {DIGEST: frozenset({"staff", "nurses"}), OTHER: frozenset({"staff"})},
     ),
+    ("FICHERO_RATE_PER_MINUTE", "0", "rate_per_minute", 0),
+    (
+        "FICHERO_TRUSTED_PROXIES",
+        "10.0.0.0/8, ::1",
+        "trusted_proxies",
+        (ip_network("10.0.0.0/8"), ip_network("::1/128")),
+    ),
     ("FICHERO_THREADS", "1", "threads", 1),
     ("FICHERO_PLAIN_MARKDOWN", "1", "plain_markdown", True),
     ("FICHERO_PLAIN_MARKDOWN", "Yes", "plain_markdown", True),
@@ -69,6 +77,9 @@ GOOD: list[tuple[str, str, str, Any]] = [
 ]
 
 BAD: list[tuple[str, str]] = [
+    ("FICHERO_RATE_PER_MINUTE", "-1"),
+    ("FICHERO_TRUSTED_PROXIES", "proxy.example"),
+    ("FICHERO_TRUSTED_PROXIES", "10.0.0.1/8"),
     ("PORT", "0"),
     ("PORT", "65536"),
     ("PORT", "http"),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
-
-import anyio
-import anyio.to_thread
+from typing import TYPE_CHECKING
 
 from rag.answering import (
     Asked,
@@ -38,6 +35,7 @@ from rag.opening import OpenIndex, open_index
 from rag.records import Retrieval, Turn
 from rag.reranking import CrossEncoder, folder_stamp, load_reranker
 from rag.retrieval import retrieve
+from rag.serving.admission import Line
 from rag.serving.problems import Problem
 from rag.settings import Settings
 
@@ -45,9 +43,6 @@ if TYPE_CHECKING:
     from rag.answering.generated import Writer
 
 _log = logging.getLogger(__name__)
-
-CONCURRENT_QUESTIONS = 2
-"""More would only share the same cores, and hold more memory."""
 
 REASONS: Mapping[type[RagError], str] = {
     IndexMissing: "index-missing",
@@ -61,7 +56,6 @@ REASONS: Mapping[type[RagError], str] = {
 UNEXPECTED = "internal"
 
 _WARM_UP = "¿Cómo se toma un medicamento?"
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ class Engine:
         self._settings = settings
         self._writer = writer
         self._loaded = loaded
-        self._limiter = anyio.CapacityLimiter(CONCURRENT_QUESTIONS)
+        self.line = Line()
         self.failure: RagError | None = None
         self.reload_failed: str | None = None
         """Why the last reload took nothing, as one of ``REASONS``; None when it went well or there was none."""
@@ -205,7 +199,7 @@ class Engine:
         """
         search = self._search(groups, top_k)
         if self._writer is None:
-            answer = await self._in_thread(
+            answer = await self.line.enter(
                 lambda: answer_question(question, search, request_id=request_id, history=history)
             )
             yield SourcesFound(answer.retrieved)
@@ -214,7 +208,7 @@ class Engine:
             yield answer
             return
         started, deadline = time.perf_counter(), self._writer.deadline()
-        found = await self._in_thread(lambda: search(question))
+        found = await self.line.enter(lambda: search(question))
         searched = None
         if history:
             found, searched = await self._complete(question, found, history, search, deadline)
@@ -224,7 +218,7 @@ class Engine:
             history,
             index=search.index,
             embedder=search.embedder,
-            in_thread=self._in_thread,
+            in_thread=self.line.go_on,
             whole=whole,
             deadline=deadline,
         )
@@ -235,7 +229,7 @@ class Engine:
     async def search(self, question: str, groups: Collection[str], *, top_k: int | None) -> tuple[Retrieval, str]:
         """Retrieve for one question, and the version of the index that it came from."""
         search = self._search(groups, top_k)
-        return await self._in_thread(lambda: search(question)), search.index.build_id
+        return await self.line.enter(lambda: search(question)), search.index.build_id
 
     async def _complete(
         self, question: str, found: Retrieval, history: Sequence[Turn], search: Search, deadline: float
@@ -244,10 +238,10 @@ class Engine:
         if self._writer and may_follow_up(found, slack=search.slack):
             rewritten = await self._writer.rewrite(question, history, found.language, deadline=deadline)
             if rewritten and rewritten != question:
-                completed = await self._in_thread(lambda: search(rewritten))
+                completed = await self.line.go_on(lambda: search(rewritten))
                 if completed.passed:
                     return completed, rewritten
-        return await self._in_thread(lambda: follow_up(question, found, history, search, slack=search.slack))
+        return await self.line.go_on(lambda: follow_up(question, found, history, search, slack=search.slack))
 
     def _search(self, groups: Collection[str], top_k: int | None) -> Search:
         loaded, settings = self.loaded, self._settings
@@ -260,6 +254,3 @@ class Engine:
             fusion=settings.fusion,
             reranker=loaded.reranker,
         )
-
-    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        return await anyio.to_thread.run_sync(work, limiter=self._limiter)

@@ -25,6 +25,9 @@ _TITLES = {
     "model-not-found": "There is no such model",
     "method-not-allowed": "This method does not work here",
     "not-ready": "The service is not ready",
+    "overloaded": "The service has too much to do",
+    "too-many-requests": "There are too many requests",
+    "stopping": "The service is being stopped",
     "internal": "Something went wrong here",
 }
 _OF_STATUS = {404: "not-found", 405: "method-not-allowed"}

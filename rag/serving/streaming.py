@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from rag.answering import CitationShown, Event, SourcesFound, TextShown
 from rag.records import Answer
 from rag.serving.problems import FAULT, Problem, problem_document
+from rag.serving.stopping import STOPPED, Stopping
 
 _log = logging.getLogger(__name__)
 
@@ -33,22 +34,39 @@ class Left(Exception):
     """The caller closed the connection."""
 
 
+class Stopped(Exception):
+    """The service ends before the work does."""
+
+
 class EventStream:
     """
     ASGI application that sends events as they come: ``sources``, ``delta``, ``citation``, then ``done`` or ``error``.
 
-    A comment goes out at once and after each silence. When the caller leaves, what makes the events is closed.
+    A comment goes out at once and after each silence. When the caller leaves, what makes the events is closed; when the
+    service is stopped, a last block says so.
     """
 
-    def __init__(self, pieces: AsyncGenerator[bytes, None], *, silence_seconds: float = SILENCE_SECONDS) -> None:
-        """``pieces`` are whole blocks of the stream; whatever they raise has been made into one."""
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes, None],
+        *,
+        stopping: Stopping,
+        problem_block: Callable[[Problem], bytes],
+        silence_seconds: float = SILENCE_SECONDS,
+    ) -> None:
+        """``pieces`` are whole blocks of the stream; what they would raise has been made into a ``problem_block``."""
         self._pieces = pieces
+        self._stopping = stopping
+        self._problem_block = problem_block
         self._silence_seconds = silence_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all pieces, or as many as the caller stays for."""
         with suppress(Left, OSError):
-            await unless_left(self._send_all(send), receive)
+            try:
+                await unless_left(self._send_all(send), receive, self._stopping)
+            except Stopped:
+                await send({"type": "http.response.body", "body": self._problem_block(STOPPED)})
 
     async def _send_all(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -83,10 +101,15 @@ async def event_blocks(events: AsyncGenerator[Event, None], request_id: str) -> 
                 elif isinstance(event, Answer):
                     yield block("done", event)
     except Problem as problem:
-        yield block("error", problem_document(problem))
+        yield problem_block(problem)
     except Exception:
         _log.exception("request %s failed", request_id)
-        yield block("error", problem_document(FAULT))
+        yield problem_block(FAULT)
+
+
+def problem_block(problem: Problem) -> bytes:
+    """A problem as the last block of a stream."""
+    return block("error", problem_document(problem))
 
 
 def block(name: str, data: object) -> bytes:
@@ -106,23 +129,25 @@ async def last_answer(events: AsyncGenerator[Event, None]) -> Answer:
     return answer
 
 
-async def unless_left(work: Coroutine[Any, Any, _Result], receive: Receive) -> _Result:
+async def unless_left(work: Coroutine[Any, Any, _Result], receive: Receive, stopping: Stopping) -> _Result:
     """
-    The result of work, which is cancelled when the caller closes the connection.
+    The result of work, which is cancelled when the caller closes the connection, or the service has to end.
 
     Raises:
-        Left: that is what happened.
+        Left: the caller did.
+        Stopped: the service does.
     """
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_until_left(receive))
+    ending = asyncio.ensure_future(stopping.over())
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise Left
-        return working.result()
+        await asyncio.wait({working, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise Left if leaving.done() else Stopped
     finally:
-        await _ended(leaving)
-        await _ended(working)
+        for task in (leaving, ending, working):
+            await _ended(task)
 
 
 async def _until_left(receive: Receive) -> None:

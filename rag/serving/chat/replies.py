@@ -67,10 +67,15 @@ async def chunk_blocks(
                         yield _block(head | {"choices": [], "usage": _usage(event.question, content)})
         yield _DONE
     except Problem as problem:
-        yield _block(error_document(problem))
+        yield chat_problem_block(problem)
     except Exception:
         _log.exception("request %s failed", request_id)
-        yield _block(error_document(FAULT))
+        yield chat_problem_block(FAULT)
+
+
+def chat_problem_block(problem: Problem) -> bytes:
+    """A problem as the last block of a stream."""
+    return _block(error_document(problem))
 
 
 def _head(kind: str, request_id: str, created: int) -> dict[str, Any]:

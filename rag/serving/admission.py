@@ -1,0 +1,77 @@
+"""Who may use the cores: a few at a time, a few more waiting, and nobody for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from rag.serving.problems import Problem
+
+AT_WORK = 2
+"""More questions at a time would only share the same cores, and hold more memory."""
+MOST_WAITING = 32
+PATIENCE_SECONDS = 1.0
+"""Who has waited for so long is told to come back."""
+
+_Result = TypeVar("_Result")
+
+
+class Line:
+    """A bounded line in front of a few threads, first come, first served."""
+
+    def __init__(
+        self, *, at_work: int = AT_WORK, most_waiting: int = MOST_WAITING, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """``most_waiting`` counts those who have no thread yet."""
+        # a caller may leave while their thread is at work: no more threads than these there are all the same
+        self._threads = ThreadPoolExecutor(at_work, thread_name_prefix="questions")
+        self._places = asyncio.Semaphore(at_work)
+        self._waiting = 0
+        self._most_waiting = most_waiting
+        self._patience_seconds = patience_seconds
+
+    def check(self) -> None:
+        """
+        Say at once whether there is room, before anything is begun.
+
+        Raises:
+            Problem: 503, the line is full.
+        """
+        if self._waiting >= self._most_waiting:
+            raise _overloaded()
+
+    async def enter(self, work: Callable[[], _Result]) -> _Result:
+        """
+        Do the first piece of work for a caller, in a thread, when it is their turn.
+
+        Raises:
+            Problem: 503, the line is full, or does not move.
+        """
+        self.check()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise _overloaded() from error
+        finally:
+            self._waiting -= 1
+        return await self._work(work)
+
+    async def go_on(self, work: Callable[[], _Result]) -> _Result:
+        """Do a further piece of work for a caller who was let in before, and is not turned away any more."""
+        await self._places.acquire()
+        return await self._work(work)
+
+    async def _work(self, work: Callable[[], _Result]) -> _Result:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._places.release()
+
+
+def _overloaded() -> Problem:
+    detail = "More questions are waiting than can be answered soon. Try again in a moment."
+    return Problem(503, "overloaded", detail, headers={"Retry-After": "1"})
