@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -81,3 +82,13 @@ def started_service(changes: Mapping[str, str] | None = None) -> Iterator[Servic
     finally:
         process.terminate()
         process.wait(timeout=20)
+
+
+def golden_questions(count: int) -> list[str]:
+    """So many questions of the golden cases, from the first again where there are fewer."""
+    lines = [
+        json.loads(line)["question"]
+        for path in sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    return [lines[number % len(lines)] for number in range(count)]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import httpx
 
 from benchmarks.machine import describe_machine
-from benchmarks.service import ROOT, Service, started_service
+from benchmarks.service import Service, golden_questions, started_service
 from rag.embedding import Embedder, load_embedder
 from rag.settings import parse_settings
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--starts", type=int, default=5, help="starts to take the median of (default: 5)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     options = parser.parse_args(arguments)
-    questions = _questions(options.questions)
+    questions = golden_questions(options.questions)
     starts = [_seconds_to_first_answer(questions[0]) for _ in range(options.starts)]
     settings = parse_settings(os.environ)
     embedder = load_embedder(settings.model_dir, threads=settings.threads)
@@ -60,15 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{figures['embedding_p50_ms']} ms; ratio {figures['ratio_p50']}"
     )
     return 0
-
-
-def _questions(count: int) -> list[str]:
-    lines = [
-        json.loads(line)["question"]
-        for path in sorted((ROOT / "tests" / "golden").glob("*.jsonl"))
-        for line in path.read_text("utf-8").splitlines()
-    ]
-    return [lines[number % len(lines)] for number in range(count)]
 
 
 def _compare(service: Service, embedder: Embedder, questions: Sequence[str]) -> tuple[list[float], list[float]]:
