@@ -25,8 +25,8 @@ The project is under the [MIT licence](LICENSE). What an image built from it hol
 | Python, of the base image | PSF-2.0 |
 | Debian's packages, of the base image | their own, in `/usr/share/doc/*/copyright` there |
 
-and these packages, with the licences that they state themselves (`python -m benchmarks.licences` writes this page from the
-installed ones; "not installed" are those for other systems):
+and these packages, with the licences that they state themselves (`python -m benchmarks.licences` writes this page from
+the installed ones; "not installed" are those for other systems):
 
 | package | version | licence |
 |---|---|---|
