@@ -13,10 +13,11 @@ from rag.builds import MANIFEST_FILE
 from rag.errors import IndexMissing, IndexUnusable
 from rag.files import naming, write_whole
 
-INDEX_FORMAT = 4
+INDEX_FORMAT = 5
 """Raise it when an index written before could not be read any more."""
 CHROMA_DIR, LEXICAL_DIR, EVIDENCE_DIR = "chroma", "lexical", "sentences"
 REFERENCE_FILE, OUTCOMES_FILE = "reference.npz", "outcomes.json"
+_SEAL = "seal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,18 @@ class Manifest:
 
 def write_manifest(build_dir: Path, manifest: Manifest) -> None:
     """Write the manifest into a build."""
-    text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1, sort_keys=True)
-    write_whole(build_dir / MANIFEST_FILE, f"{text}\n".encode())
+    write_whole(build_dir / MANIFEST_FILE, sealed(asdict(manifest)))
+
+
+def sealed(values: Mapping[str, Any]) -> bytes:
+    """The text of a manifest with its own hash in it, as it holds those of all other files."""
+    whole = {**values, _SEAL: _hash_of(values)}
+    return json.dumps(whole, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def _hash_of(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_manifest(build_dir: Path) -> Manifest:
@@ -73,6 +84,8 @@ def read_manifest(build_dir: Path) -> Manifest:
         if found["index_format"] != INDEX_FORMAT:
             what = f"its format is {found['index_format']}, this version reads {INDEX_FORMAT}"
             raise IndexUnusable(build_dir, what)
+        if found.pop(_SEAL) != _hash_of(found):
+            raise ValueError("it is not as it was written")
         found["card_rows"] = {
             card_id: (int(count), str(digest)) for card_id, (count, digest) in found["card_rows"].items()
         }

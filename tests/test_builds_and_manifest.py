@@ -29,7 +29,7 @@ from rag.builds import (
     use_build,
 )
 from rag.errors import IndexMissing, IndexUnusable
-from rag.manifest import INDEX_FORMAT, Manifest, check_files, file_hashes, read_manifest, write_manifest
+from rag.manifest import INDEX_FORMAT, Manifest, check_files, file_hashes, read_manifest, sealed, write_manifest
 from tests.conftest import ROOT
 
 MANIFEST = Manifest(
@@ -270,7 +270,9 @@ MANIFESTS: dict[str, Callable[[dict[str, object]], object]] = {
 @pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS.keys())
 def test_another_manifest_is_refused(tmp_path: Path, change: Callable[[dict[str, object]], object]) -> None:
     """A manifest of another format or shape makes the index unusable, and the remedy is named."""
-    (tmp_path / "manifest.json").write_text(json.dumps(change(asdict(MANIFEST))))
+    changed = change(asdict(MANIFEST))
+    content = sealed(changed) if isinstance(changed, dict) else json.dumps(changed).encode()
+    (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(IndexUnusable, match="make ingest-clean"):
         read_manifest(tmp_path)
 
@@ -283,7 +285,21 @@ def test_a_manifest_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -
         read_manifest(tmp_path)
 
 
-def sealed(build_dir: Path) -> Manifest:
+@pytest.mark.parametrize("at", range(0, 1_100, 41))
+def test_no_value_of_a_manifest_can_be_changed(tmp_path: Path, at: int) -> None:
+    """With a byte changed anywhere, the manifest is refused or says the same."""
+    write_manifest(tmp_path, MANIFEST)
+    path = tmp_path / "manifest.json"
+    content = bytearray(path.read_bytes())
+    content[at % len(content)] ^= 1
+    path.write_bytes(content)
+    try:
+        assert read_manifest(tmp_path) == MANIFEST
+    except IndexUnusable as error:
+        assert "make ingest-clean" in str(error)  # noqa: PT017 - either is right
+
+
+def whole_build(build_dir: Path) -> Manifest:
     (build_dir / "chroma" / "hondo").mkdir(parents=True)
     for name in ("chroma/hondo/a.bin", "reference.npz", "sentences.npy"):
         (build_dir / name).write_text(name)
@@ -294,7 +310,7 @@ def sealed(build_dir: Path) -> Manifest:
 
 def test_a_sealed_build_is_whole(tmp_path: Path) -> None:
     """All files but the manifest are in it, at any depth, and unchanged they pass."""
-    manifest = sealed(tmp_path)
+    manifest = whole_build(tmp_path)
     assert sorted(manifest.files) == ["chroma/hondo/a.bin", "reference.npz", "sentences.npy"]
     check_files(tmp_path, manifest)
     assert file_hashes(tmp_path) == manifest.files
@@ -304,7 +320,7 @@ def test_a_sealed_build_is_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["missing", "one letter", "empty", "a folder"])
 def test_a_changed_file_is_named(tmp_path: Path, name: str, damage: str) -> None:
     """Whichever file of a build is missing or differs, the error names it."""
-    manifest = sealed(tmp_path)
+    manifest = whole_build(tmp_path)
     path = tmp_path / name
     if damage in ("missing", "a folder"):
         path.unlink()

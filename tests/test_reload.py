@@ -32,6 +32,7 @@ from app import create_app
 from rag.cached_embedding import RememberingEmbedder
 from rag.embedding import DESCRIPTION_FILE, Embedder, read_description
 from rag.errors import IndexMissing, IndexUnusable
+from rag.manifest import sealed
 from rag.opening import OPEN_ATTEMPTS, open_index
 from rag.records import Answer, Retrieval
 from rag.reranking import load_reranker
@@ -449,7 +450,9 @@ def test_model_and_index_change_together(box: Box, engine: Engine, index_dir: Pa
 
 def rewrite_manifest(build_dir: Path, **changes: object) -> None:
     path = build_dir / MANIFEST
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changes}), "utf-8")
+    before = json.loads(path.read_text("utf-8"))
+    del before["seal"]
+    path.write_bytes(sealed({**before, **changes}))
 
 
 def remove_model(index_dir: Path, model_dir: Path) -> None:

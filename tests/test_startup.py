@@ -23,6 +23,7 @@ import pytest
 from rag.builds import current_build
 from rag.embedding import DATA_FILE, DESCRIPTION_FILE, Embedder
 from rag.errors import IndexUnusable
+from rag.manifest import sealed
 from rag.opening import open_index
 from tests.conftest import CASES_DIR, ROOT, clean_environment, free_port, running
 from tests.cross_encoders import write_cross_encoder
@@ -289,8 +290,9 @@ def rewrite_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Pa
     def rewrite(index_dir: Path) -> None:
         path = current_build(index_dir) / "manifest.json"
         found = json.loads(path.read_text("utf-8"))
+        del found["seal"]
         change(found)
-        path.write_text(json.dumps(found), "utf-8")
+        path.write_bytes(sealed(found))
 
     return rewrite
 
