@@ -23,13 +23,14 @@ from starlette.types import ASGIApp
 from rag.answering import Event, retrieved_cards
 from rag.errors import RagError
 from rag.records import Answer, Card
+from rag.serving.admission import OVERLOADED
 from rag.serving.assets import read_assets
 from rag.serving.callers import caller_of
 from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
 from rag.serving.chat import chat_problem_block, chunk_blocks, completion, model_list, read_chat, with_chat_errors
 from rag.serving.connections import BoundedConnection, most_connections
 from rag.serving.engine import Engine
-from rag.serving.envelope import Envelope
+from rag.serving.envelope import Envelope, raw_reply
 from rag.serving.identity import PUBLIC_KEYS, groups_of
 from rag.serving.loading import Loading
 from rag.serving.metering import CONTENT_TYPE, Meter
@@ -282,14 +283,18 @@ def main() -> int:
     def stop() -> None:
         server.should_exit = True
 
-    stopping = Stopping()
-    BoundedConnection.most = most_connections()
+    stopping, refusal = Stopping(), raw_reply(OVERLOADED)
+
+    class Connection(BoundedConnection):
+        most = most_connections()
+        overloaded = staticmethod(lambda: refusal if engine.line.is_full else None)
+
     config = uvicorn.Config(
         create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan, stopping=stopping),
         host=settings.host,
         port=settings.port,
         # bounded in number and in time; uvicorn's other one, httptools, lets headers of any size through
-        http=BoundedConnection,
+        http=Connection,
         # of proxies only those are believed that the settings name
         proxy_headers=False,
         ws="none",

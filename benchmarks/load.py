@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 from urllib.parse import urlsplit
 
 LOST = 0
@@ -51,7 +52,7 @@ class Target:
         self.host, self.port = str(place.hostname), int(place.port or 80)
         self._requests = [self._request(question) for question in questions]
         self._next = 0
-        self._free: deque[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = deque()
+        self._free: list[_Connection] = []
         self._gate = asyncio.Semaphore(MOST_CONNECTIONS)
 
     def _request(self, question: str) -> bytes:
@@ -65,40 +66,59 @@ class Target:
         self._next += 1
         async with self._gate:
             try:
+                connection = await self._connection()
                 async with asyncio.timeout(LOST_SECONDS):
-                    return await self._exchange(request)
-            except (OSError, asyncio.IncompleteReadError, TimeoutError):
+                    status = await connection.exchange(request)
+            except (OSError, TimeoutError):
                 return LOST
+            self._free.append(connection)
+            return status
 
-    async def _exchange(self, request: bytes) -> int:
-        reader, writer = await self._connection()
-        try:
-            writer.write(request)
-            head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-            await reader.readexactly(length)
-        except BaseException:
-            writer.close()
-            raise
-        if b"connection: close" in head:
-            writer.close()
-        else:
-            self._free.append((reader, writer))
-        return int(head[9:12])
-
-    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connection(self) -> _Connection:
         """The one used last, unless the service has closed it meanwhile, as it does with idle ones."""
         while self._free:
-            reader, writer = self._free.pop()
-            if not reader.at_eof() and reader.exception() is None:
-                return reader, writer
-            writer.close()
-        return await asyncio.open_connection(self.host, self.port)
+            connection = self._free.pop()
+            if not connection.lost:
+                return connection
+        return (await asyncio.get_running_loop().create_connection(_Connection, self.host, self.port))[1]
 
     def close(self) -> None:
         """Close what is kept."""
-        for _, writer in self._free:
-            writer.close()
+        for connection in self._free:
+            connection.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One request after another; as little work as can be, as it takes the time of the service beside it."""
+
+    def __init__(self) -> None:
+        self.lost = False
+        self._got = b""
+        self._reply: asyncio.Future[int] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def exchange(self, request: bytes) -> asyncio.Future[int]:
+        self._got, self._reply = b"", asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return self._reply
+
+    def data_received(self, data: bytes) -> None:
+        self._got += data
+        head, end, body = self._got.partition(b"\r\n\r\n")
+        if not end or self._reply is None or self._reply.done():
+            return
+        if len(body) >= int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]):
+            self._reply.set_result(int(head[9:12]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        if self._reply and not self._reply.done():
+            self._reply.set_exception(ConnectionResetError())
+
+    def close(self) -> None:
+        self._transport.close()
 
 
 async def closed_loop(target: Target, *, clients: int, seconds: float) -> Outcome:

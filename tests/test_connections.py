@@ -16,7 +16,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from rag.serving.connections import MOST_CONNECTIONS, SPARE_FILES, BoundedConnection, most_connections
+from rag.serving.admission import OVERLOADED
+from rag.serving.connections import (
+    MOST_CONNECTIONS,
+    SPARE_FILES,
+    BoundedConnection,
+    is_whole_question,
+    most_connections,
+)
+from rag.serving.envelope import raw_reply
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -118,6 +126,70 @@ def test_connections_are_bounded(address: tuple[str, int]) -> None:
     with connected(address) as later:
         later.sendall(GET)
         assert b"hello" in later.recv(4096)
+
+
+def whole(
+    path: str = "/ask", body: bytes = b"{}", *more: str, method: str = "POST", length: int | None = None
+) -> bytes:
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: x",
+        f"Content-Length: {len(body) if length is None else length}",
+        *more,
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+@pytest.mark.parametrize(
+    ("data", "is_whole"),
+    [
+        (whole(), True),
+        (whole("/search", b'{"question": "a"}'), True),
+        (whole("/ask", b"{}", "content-type: application/json"), True),
+        (whole("/ask", b"{}", method="GET"), False),
+        (whole("/cards"), False),
+        (whole("/ask/"), False),
+        (whole("/ask?a"), False),
+        (whole("/ask", b"{}", length=3), False),
+        (whole("/ask", b"{}", length=1), False),
+        (whole() + whole(), False),
+        (whole()[:-1], False),
+        (whole()[:30], False),
+        (whole("/ask", b"{}", "Transfer-Encoding: chunked"), False),
+        (whole("/ask", b"{}", "expect: 100-continue"), False),
+        (whole("/ask", b"{}").replace(b"Content-Length: 2\r\n", b""), False),
+        (whole("/ask", b"{}").replace(b"1.1", b"1.0"), False),
+        (b"", False),
+    ],
+)
+def test_only_one_whole_question_is_refused_unparsed(data: bytes, is_whole: bool) -> None:
+    """What is not plainly one question, all of it and nothing more, goes the long way."""
+    assert is_whole_question(data) == is_whole
+
+
+def test_an_overloaded_service_refuses_in_one_write(monkeypatch: pytest.MonkeyPatch, address: tuple[str, int]) -> None:
+    """While there is no room a question gets the prepared reply and the connection stays; all else is served."""
+    refusal = raw_reply(OVERLOADED)
+    with connected(address) as asking:
+        monkeypatch.setattr(Quick, "overloaded", staticmethod(lambda: refusal))
+        for _ in range(2):
+            asking.sendall(whole())
+            assert asking.recv(65_536) == refusal
+        asking.sendall(GET)
+        assert b"hello" in asking.recv(4096)
+        part = whole()
+        asking.sendall(part[:20])
+        time.sleep(0.05)
+        asking.sendall(part[20:])
+        assert b"404" in asking.recv(4096)
+        monkeypatch.undo()
+        asking.sendall(whole())
+        assert b"404" in asking.recv(4096)
+    head, _, body = refusal.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert f"content-length: {len(body)}" in head.decode().lower()
+    for name in ("retry-after: 1", "content-security-policy: ", "cache-control: no-store"):
+        assert name in head.decode().lower()
 
 
 def test_some_files_are_spared_for_others() -> None:

@@ -15,6 +15,12 @@ MOST_WAITING = 32
 PATIENCE_SECONDS = 1.0
 """Who has waited for so long is told to come back."""
 
+OVERLOADED = Problem(
+    503,
+    "overloaded",
+    "More questions are waiting than can be answered soon. Try again in a moment.",
+    headers={"Retry-After": "1"},
+)
 _Result = TypeVar("_Result")
 
 
@@ -32,6 +38,11 @@ class Line:
         self._most_waiting = most_waiting
         self._patience_seconds = patience_seconds
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the next one would be turned away."""
+        return self._waiting >= self._most_waiting
+
     def check(self) -> None:
         """
         Say at once whether there is room, before anything is begun.
@@ -39,8 +50,8 @@ class Line:
         Raises:
             Problem: 503, the line is full.
         """
-        if self._waiting >= self._most_waiting:
-            raise _overloaded()
+        if self.is_full:
+            raise OVERLOADED
 
     async def enter(self, work: Callable[[], _Result]) -> _Result:
         """
@@ -55,7 +66,7 @@ class Line:
             async with asyncio.timeout(self._patience_seconds):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise _overloaded() from error
+            raise OVERLOADED from error
         finally:
             self._waiting -= 1
         return await self._work(work)
@@ -70,8 +81,3 @@ class Line:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
             self._places.release()
-
-
-def _overloaded() -> Problem:
-    detail = "More questions are waiting than can be answered soon. Try again in a moment."
-    return Problem(503, "overloaded", detail, headers={"Retry-After": "1"})

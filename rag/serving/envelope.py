@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from http import HTTPStatus
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,6 +42,18 @@ _HEADERS = {
 
 HEAD_LIMIT_BYTES = 65_536
 _HEAD_TOO_LARGE = Problem(431, "invalid-request", f"The headers have more than {HEAD_LIMIT_BYTES:,} bytes.")
+
+
+def raw_reply(problem: Problem) -> bytes:
+    """A whole reply as it goes over the wire, with the headers that every reply has but the request's own id."""
+    response = problem_response(problem)
+    headers = MutableHeaders(raw=response.raw_headers)
+    for name, value in _HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Cache-Control", "no-store")
+    lines = [b"HTTP/1.1 %d %s" % (problem.status, HTTPStatus(problem.status).phrase.encode())]
+    lines += [name + b": " + value for name, value in headers.raw]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
 
 
 class Envelope:
