@@ -24,11 +24,12 @@ from rag.answering import Event, retrieved_cards
 from rag.errors import RagError
 from rag.records import Answer, Card
 from rag.serving.admission import OVERLOADED
-from rag.serving.assets import read_assets
+from rag.serving.assets import REVALIDATED, Asset, make_asset, read_assets
 from rag.serving.callers import caller_of
 from rag.serving.cards_view import card_as_markdown, card_as_object, card_link
 from rag.serving.chat import chat_problem_block, chunk_blocks, completion, model_list, read_chat, with_chat_errors
 from rag.serving.connections import BoundedConnection, most_connections
+from rag.serving.description import describe
 from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope, raw_reply
 from rag.serving.identity import PUBLIC_KEYS, groups_of
@@ -80,6 +81,7 @@ def create_app(
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
+            Route("/openapi.json", openapi),
             Route("/static/{name}", assets.file),
             Route("/static/{version}/{name}", assets.file),
         ],
@@ -92,6 +94,7 @@ def create_app(
     app.state.rate = RateLimit(settings.rate_per_minute)
     app.state.stopping = stopping or Stopping()
     app.state.suggester = Suggester()
+    app.state.description = make_asset("openapi.json", orjson.dumps(describe()))
     # a redirect would repeat what the caller sent
     app.router.redirect_slashes = False
     # outermost, so that faults of ours wear the same headers
@@ -200,6 +203,12 @@ async def metrics(request: Request) -> Response:
     return Response(_meter(request).exposition(), headers={"Content-Type": CONTENT_TYPE})
 
 
+async def openapi(request: Request) -> Response:
+    """GET /openapi.json: this interface, described."""
+    description: Asset = request.app.state.description
+    return description.reply(request, REVALIDATED)
+
+
 def _groups(request: Request, *, stand_for_none: Collection[str] = ()) -> frozenset[str]:
     settings: Settings = request.app.state.settings
     return groups_of(request, settings.tokens, stand_for_none=stand_for_none)
@@ -287,7 +296,7 @@ def main() -> int:
 
     class Connection(BoundedConnection):
         most = most_connections()
-        overloaded = staticmethod(lambda: refusal if engine.line.is_full else None)
+        overloaded = staticmethod(lambda: refusal() if engine.line.is_full else None)
 
     config = uvicorn.Config(
         create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan, stopping=stopping),

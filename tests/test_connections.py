@@ -169,7 +169,7 @@ def test_only_one_whole_question_is_refused_unparsed(data: bytes, is_whole: bool
 
 def test_an_overloaded_service_refuses_in_one_write(monkeypatch: pytest.MonkeyPatch, address: tuple[str, int]) -> None:
     """While there is no room a question gets the prepared reply and the connection stays; all else is served."""
-    refusal = raw_reply(OVERLOADED)
+    refusal = raw_reply(OVERLOADED)()
     with connected(address) as asking:
         monkeypatch.setattr(Quick, "overloaded", staticmethod(lambda: refusal))
         for _ in range(2):

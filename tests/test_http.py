@@ -216,7 +216,7 @@ def test_every_way_of_asking_gives_the_same_answer(client: httpx.Client) -> None
         client.post("/ask", data={"q": EMPTY_STOMACH, "top_k": "4"}),
         client.post("/ask", json={"question": EMPTY_STOMACH, "top_k": 4}),
         client.post("/ask", json={"question": EMPTY_STOMACH, "top_k": 4, "stream": False, "history": []}),
-        client.post("/ask", json={"question": EMPTY_STOMACH, "top_k": 4, "stream": None, "history": None}),
+        client.post("/ask", json={"question": EMPTY_STOMACH, "top_k": 4.0, "stream": None, "history": None}),
     ]
     bodies = [{key: value for key, value in answer.json().items() if key not in VARYING} for answer in answers]
     assert all(body == bodies[0] for body in bodies)
@@ -638,7 +638,6 @@ JSON_BODIES: dict[str, tuple[bytes, tuple[int, ...], str]] = {
     "top_k 21": (body(top_k=21), INVALID, "invalid-request"),
     "top_k huge": (body(top_k=2**63), INVALID, "invalid-request"),
     "top_k a fraction": (body(top_k=1.5), INVALID, "invalid-request"),
-    "top_k a float": (body(top_k=2.0), INVALID, "invalid-request"),
     "top_k a text": (body(top_k="5"), INVALID, "invalid-request"),
     "top_k a truth": (body(top_k=True), INVALID, "invalid-request"),
     "top_k a list": (body(top_k=[5]), INVALID, "invalid-request"),

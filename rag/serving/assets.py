@@ -111,8 +111,8 @@ def read_assets(folder: Path) -> Assets:
     page = contents.pop(PAGE).decode("utf-8")
     return Assets(
         version,
-        _asset(PAGE, _with_files(page, version, _modules_of(ENTRY, contents)).encode()),
-        {name: _asset(name, content) for name, content in contents.items()},
+        make_asset(PAGE, _with_files(page, version, _modules_of(ENTRY, contents)).encode()),
+        {name: make_asset(name, content) for name, content in contents.items()},
     )
 
 
@@ -145,7 +145,8 @@ def _with_files(page: str, version: str, modules: list[str]) -> str:
     return _REFERENCE.sub(f"static/{version}/", page.replace("</head>", f"{links}</head>", 1))
 
 
-def _asset(name: str, content: bytes) -> Asset:
+def make_asset(name: str, content: bytes) -> Asset:
+    """A file of a kind that browsers are given, compressed if it is text."""
     media_type, is_text = _KINDS[Path(name).suffix]
     zipped = gzip.compress(content, 9, mtime=0) if is_text else None
     return Asset(media_type, _form(content), _form(zipped) if zipped else None)

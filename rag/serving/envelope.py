@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable
 from http import HTTPStatus
 
 from starlette.datastructures import MutableHeaders
@@ -44,8 +45,8 @@ HEAD_LIMIT_BYTES = 65_536
 _HEAD_TOO_LARGE = Problem(431, "invalid-request", f"The headers have more than {HEAD_LIMIT_BYTES:,} bytes.")
 
 
-def raw_reply(problem: Problem) -> bytes:
-    """A whole reply as it goes over the wire, with the headers that every reply has but the request's own id."""
+def raw_reply(problem: Problem) -> Callable[[], bytes]:
+    """What makes whole replies as they go over the wire, with the headers that every reply has and an id each."""
     response = problem_response(problem)
     headers = MutableHeaders(raw=response.raw_headers)
     for name, value in _HEADERS.items():
@@ -53,7 +54,8 @@ def raw_reply(problem: Problem) -> bytes:
     headers.setdefault("Cache-Control", "no-store")
     lines = [b"HTTP/1.1 %d %s" % (problem.status, HTTPStatus(problem.status).phrase.encode())]
     lines += [name + b": " + value for name, value in headers.raw]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(response.body)
+    before, after = b"\r\n".join([*lines, b"X-Request-Id: "]), b"\r\n\r\n" + bytes(response.body)
+    return lambda: before + uuid.uuid4().hex.encode() + after
 
 
 class Envelope:

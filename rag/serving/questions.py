@@ -173,6 +173,9 @@ def check_text(value: object, name: str) -> str:
 def _check_top_k(value: object) -> int | None:
     if value is None:
         return None
+    # 5.0 is the same number in JSON
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= TOP_K_LIMIT:
         raise Problem(422, "invalid-request", f"top_k is not a whole number from 1 to {TOP_K_LIMIT}.")
     return value

@@ -55,7 +55,7 @@ async def read_chat(request: Request) -> Chat:
     if not isinstance(found, dict):
         raise Problem(400, "invalid-request", f"The body is not an object. Send {_FORM}.")
     _check_model(found.get("model"))
-    if found.get("n") is not None and not (type(found["n"]) is int and found["n"] == 1):
+    if found.get("n") is not None and (found["n"] is True or found["n"] != 1):
         raise ParameterRefused("n", "There is one answer to a question; leave n out or send 1.")
     stream = _check_flag(found.get("stream"), "stream")
     include_usage = _check_stream_options(found.get("stream_options"))
