@@ -25,7 +25,7 @@ _TOKEN = (
 # where a header, too, says what the caller should do
 _HEADERS_OF = {
     401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}}},
-    **dict.fromkeys((429, 503), {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}}),
+    **{status: {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}} for status in (429, 503)},
 }
 
 
