@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test check setup setup-dev model ingest ingest-clean eval image bench screenshots lock
+.PHONY: run test check setup setup-dev model ingest ingest-clean rollback eval image bench capacity lighthouse screenshots lock
 
 run: ingest ## serve on PORT (8000)
 	@echo "Serving on http://localhost:$(PORT) (stop with Ctrl+C)"
@@ -56,6 +56,12 @@ image: ## build the container image
 
 bench: ingest setup-dev ## memory, start and latency of the service
 	@$(BIN)/python -m benchmarks.serving
+
+capacity: ingest setup-dev ## questions a second, and what becomes of too many
+	@$(BIN)/python -m benchmarks.capacity
+
+lighthouse: ingest setup-dev ## Lighthouse over the page (Node, npm, Chromium)
+	@$(BIN)/python -m benchmarks.lighthouse
 
 screenshots: ingest setup-dev ## make docs/images again
 	@$(BIN)/python -m benchmarks.screenshots

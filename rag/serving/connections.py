@@ -12,6 +12,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
 """From the connection, or the reply before, to the end of a request's head; uvicorn itself would wait for ever."""
+FIRST_REQUEST_SECONDS = 0.5
+"""What a new connection gets when the service is being stopped."""
 MOST_CONNECTIONS = 1_000
 SPARE_FILES = 64
 """Left for files of ours, of all that this process may have open."""
@@ -75,6 +77,13 @@ class BoundedConnection(H11Protocol):
         super().data_received(data)
         if not self._is_idle():
             self._wait_no_more()
+
+    def shutdown(self) -> None:
+        """End after the request in progress; a new connection may still bring its first one, which is on its way."""
+        if self.cycle is None:
+            self.loop.call_later(FIRST_REQUEST_SECONDS, super().shutdown)
+        else:
+            super().shutdown()
 
     def _begins_here(self) -> bool:
         """Whether no bytes of a request have come before."""
