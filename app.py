@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ from rag.serving.streaming import (
 )
 from rag.serving.suggestions import Suggester
 from rag.serving.writing import writer_of
-from rag.settings import Settings, parse_settings
+from rag.settings import Settings, parse_settings, shown
 
 STATIC_DIR = Path(__file__).resolve().parent / "static"
 EXIT_UNUSABLE = 3
@@ -276,10 +277,16 @@ def _json(value: Any) -> Response:
     return Response(orjson.dumps(value), media_type="application/json")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until told to stop; 3 when settings, model or index cannot be used."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--print-config", action="store_true", help="print all settings, secrets masked, and end")
+    options = parser.parse_args(arguments)
     try:
         settings = parse_settings(os.environ)
+        if options.print_config:
+            print(shown(settings))
+            return 0
         writer = writer_of(settings)
     except RagError as error:
         print(error, file=sys.stderr)

@@ -102,6 +102,23 @@ def parse_settings(environment: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
+def shown(settings: Settings) -> str:
+    """Every setting as its variable, one a line in order, with nothing that is secret."""
+    lines = []
+    for entry in fields(Settings):
+        value = getattr(settings, entry.name)
+        if entry.name == "tokens":
+            value = "; ".join(f"***={','.join(sorted(groups))}" for groups in value.values())
+        elif entry.name == "llm_api_key":
+            value = "***" if value else None
+        elif entry.name == "trusted_proxies":
+            value = ",".join(map(str, value))
+        elif isinstance(value, bool):
+            value = int(value)
+        lines.append(f"{_variable(entry.name)}={'' if value is None else value}")
+    return "\n".join(sorted(lines))
+
+
 def _variable(name: str) -> str:
     return PORT if name == "port" else PREFIX + name.upper()
 

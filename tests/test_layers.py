@@ -51,7 +51,7 @@ LAYERS = [
     ["measuring"],
     ["verification"],
     ["indexing"],
-    ["evaluation", "serving"],
+    ["evaluation", "serving", "doctor"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
