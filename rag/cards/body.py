@@ -46,21 +46,22 @@ def remove_comments(body: str) -> str:
 
 def comments(body: str) -> Iterator[tuple[int, int]]:
     """Where each HTML comment outside fenced code begins and ends, its signs included, in order."""
-    position, fence, line_begins = 0, "", True
+    position, stop, fence, line_begins = 0, 0, "", True
     while position < len(body):
-        stop = body.find("\n", position) + 1 or len(body)
-        line = body[position:stop]
+        # a line may hold any number of comments, and is not looked through or copied for each of them
+        if position >= stop:
+            stop = body.find("\n", position) + 1 or len(body)
+        start = body.find("<!--", position, stop)
+        is_blank = line_begins and not body[position : start if start >= 0 else stop].strip()
         if fence:
-            fence = "" if closes_fence(line, fence) else fence
-        elif line_begins and opening_fence(line):
-            fence = opening_fence(line)
-        elif "<!--" in line:
-            start = position + line.index("<!--")
+            fence = "" if closes_fence(body[position:stop], fence) else fence
+        elif line_begins and not is_blank and (opened := opening_fence(body[position:stop])):
+            fence = opened
+        elif start >= 0:
             end = body.find("-->", start + 4)
             if end < 0:
                 return
             yield start, end + 3
-            line_begins = line_begins and not body[position:start].strip()
-            position = end + 3
+            position, line_begins = end + 3, is_blank
             continue
         position, line_begins = stop, True

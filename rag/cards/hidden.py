@@ -92,9 +92,10 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _HIDDEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s=/>])", re.IGNORECASE)
 _HIDDEN_ELEMENT = re.compile(r"<(?:template|script|style)\b", re.IGNORECASE)
 _WHITE_FONT = re.compile(r"<font\b[^<>]*\bcolor\s*=\s*[\"']?\s*(?:white|#fff(?:fff)?)\b", re.IGNORECASE)
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_NOTHING = re.compile(r"[+-]?(?:0+\.?0*|\.0+)(?:[a-z]+|%)?")
-_NO_ALPHA = re.compile(r"(?:rgb|hsl)a\(.*[,/](?:0+\.?0*|\.0+)%?\)")
+# one without an end takes in all that follows
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_NOTHING = re.compile(r"[+-]?(?:0+(?:\.0*)?|\.0+)(?:[a-z]+|%)?")
+_NO_ALPHA = re.compile(r"(?:rgb|hsl)a\(.*[,/](?:0+(?:\.0*)?|\.0+)%?\)")
 _COLOUR = re.compile(r"#[0-9a-f]+|(?:rgb|hsl)a?\([^)]*\)|[a-z]+")
 _WHITE = frozenset({"white", "#fff", "#ffff", "#ffffff", "#ffffffff", "rgb(255,255,255)", "rgb(100%,100%,100%)"})
 

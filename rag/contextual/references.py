@@ -14,7 +14,8 @@ _SECTION = re.compile(r"\b(?:seccion|apartado|epigrafe|capitulo|section|chapter|
 _SECTION_BEHIND = ("section", "chapter")
 _NAMED_WORDS = 2
 _NUMBERING = re.compile(r"[\s:]*(?:n[.º°]?\s?)?(\d[\d.]*|[IVX]+\b)")
-_QUOTED = re.compile(r"“([^”]*)”|«([^»]*)»|\"([^\"]*)\"|‘([^’]*)’|(?<!\w)'([^']*)'(?!\w)")
+# no context is longer; without a bound, quotes that never end would each be looked for to the end of the text
+_QUOTED = re.compile(r"“([^”]{0,500})”|«([^»]{0,500})»|\"([^\"]{0,500})\"|‘([^’]{0,500})’|(?<!\w)'([^']{0,500})'(?!\w)")
 _NAME = re.compile(r"[^\W_]+(?:[’'][^\W_]+)*")
 _OPENERS = frozenset('.!?…:¿¡(“«"‘')
 _PROMPT_WORDS = frozenset("documento fragmento ficha texto nota seccion document chunk card text note section".split())

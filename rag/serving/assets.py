@@ -40,7 +40,7 @@ _ZERO = re.compile(r"0(\.0*)?")
 _ENTITY_TAG = re.compile(r'"[^"]*"')
 # a statement, not the import() of a type in a comment
 _IMPORT = re.compile(
-    r"""(?:^|;)\s*(?:import|export)\b(?:[^"'`();]*?\bfrom)?\s*["']\./([\w.-]+\.js)["']""", re.MULTILINE
+    r"""(?:^|;)[ \t]*(?:import|export)\b(?:[^"'`();]{0,1000}?\bfrom)?\s*["']\./([\w.-]+\.js)["']""", re.MULTILINE
 )
 # what begins a line is no part of a string or of an expression: our modules have no texts of several lines
 _COMMENT = re.compile(rb"^[ \t]*(?:/\*(?s:.*?)\*/|//.*)", re.MULTILINE)
