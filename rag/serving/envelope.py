@@ -43,6 +43,13 @@ _HEADERS = {
 
 HEAD_LIMIT_BYTES = 65_536
 _HEAD_TOO_LARGE = Problem(431, "invalid-request", f"The headers have more than {HEAD_LIMIT_BYTES:,} bytes.")
+# a proxy in front may believe the other one, and take what is behind it for the request of somebody else
+_TWO_LENGTHS = Problem(
+    400,
+    "invalid-request",
+    "The request says its length in two ways, as Content-Length and as Transfer-Encoding; send one of them.",
+    headers={"Connection": "close"},
+)
 
 
 def raw_reply(problem: Problem) -> Callable[[], bytes]:
@@ -83,14 +90,22 @@ class Envelope:
                 headers["X-Request-Id"] = request_id
             await send(message)
 
-        # the server bounds a head that is still coming in, and not one that comes in one piece
-        app = self.app if _head_bytes(scope) <= HEAD_LIMIT_BYTES else problem_response(_HEAD_TOO_LARGE)
+        refusal = _refusal_of(scope)
+        app = problem_response(refusal) if refusal else self.app
         try:
             await app(scope, receive, send_with_headers)
         finally:
             # neither path nor question: both are the caller's own words
             milliseconds = (time.perf_counter() - started) * 1e3
             _log.info("%s %s %d %.1f ms", request_id, scope["method"], status, milliseconds)
+
+
+def _refusal_of(scope: Scope) -> Problem | None:
+    """What is wrong with a head that the server let through."""
+    # the server bounds a head that is still coming in, and not one that comes in one piece
+    if _head_bytes(scope) > HEAD_LIMIT_BYTES:
+        return _HEAD_TOO_LARGE
+    return _TWO_LENGTHS if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]} else None
 
 
 def _head_bytes(scope: Scope) -> int:
