@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
 
+from rag.builds import current_build
 from tests.conftest import ROOT, running
 
 LEFT_OUT = re.compile(r"pip uninstall --yes (kubernetes[^\\\n]*)")
@@ -18,7 +22,6 @@ def test_what_the_image_leaves_out_is_not_missed(hostile_index_dir: Path, tmp_pa
     assert found
     names = [name.replace("-", "_") for name in found[1].split()]
     assert len(names) > 3
-    # every Python process, the reader of Chroma's rows too, finds none of them
     blocked = "".join(f"sys.modules[{name!r}] = None\n" for name in names)
     (tmp_path / "sitecustomize.py").write_text(f"import sys\n{blocked}", "utf-8")
     settings = {
@@ -28,6 +31,13 @@ def test_what_the_image_leaves_out_is_not_missed(hostile_index_dir: Path, tmp_pa
         "FICHERO_LLM_BASE_URL": "http://127.0.0.1:9/v1",
         "FICHERO_LLM_MODEL": "none",
     }
+    # the reader of Chroma's rows has an environment of its own
+    copy = shutil.copytree(current_build(hostile_index_dir) / "chroma", tmp_path / "chroma")
+    read = f"sys.argv = ['', 'read', {str(copy)!r}, {str(tmp_path / 'rows')!r}]"
+    reader = f"import runpy, sys\n{blocked}{read}\nrunpy.run_module('rag.store', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", reader], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "rows").stat().st_size > 0
     with running(settings) as server:
         answer = httpx.post(f"{server.url}/ask", json={"question": "¿Qué dice la ficha?"}, timeout=30)
         assert answer.status_code == 200
