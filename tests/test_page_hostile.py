@@ -297,22 +297,23 @@ def test_streamed_answers_stay_text(act: Open) -> None:
 
 
 def test_refusals_and_problems_stay_text(act: Open) -> None:
-    """Every payload as nearest title of a refusal, and as type, title and detail of a problem, by document or event."""
+    """Every payload as nearest title of a refusal, and in all that a problem says, as a document and in a stream."""
     parts = batches(50)
     scenes = [Scene(refusal(part[0], part)) for part in parts]
-    for number, payload in enumerate(PAYLOADS):
-        body = {"type": f"urn:fichero:problem:{payload}", "title": payload, "detail": payload, payload: payload}
-        document = Scene(body, 422, {"Content-Type": "application/problem+json"})
-        scenes.append(document if number % 2 else Scene(events=[("error", body)]))
+    words = ["\n".join(part) for part in batches(10)]
+    for text in words:
+        body = {"type": f"urn:fichero:problem:{text}", "title": text, "detail": text, text: text}
+        scenes.append(Scene(body, 422, {"Content-Type": "application/problem+json"}))
+        scenes.append(Scene(events=[("error", body)]))
     tab = act({"/ask": scenes}, expected_fault="422")
-    assert tab.page.evaluate(ASK_ALL, [*(part[0] for part in parts), *PAYLOADS]) == []
+    assert tab.page.evaluate(ASK_ALL, [*(part[0] for part in parts), *(text for text in words for _ in range(2))]) == []
     assert texts(tab, ".nearest .card-button") == [title for part in reversed(parts) for title in part]
-    assert tab.one("error").get_attribute("data-problem") == PAYLOADS[-1]
+    assert tab.one("error").get_attribute("data-problem") == words[-1]
 
 
 def test_cards_stay_text(act: Open) -> None:
-    """Every payload as title, topic, question and id of a listed card, and everywhere in the text of one."""
-    parts = batches(5)
+    """Every payload as topic and question of a listed card, in its title and id, and everywhere in its text."""
+    parts = batches(12)
     names = ["\n".join(part) for part in parts]
     listed = [
         {"card_id": name, "title": name, "language": name, "topics": [*part, "otro"], "questions": part}
@@ -381,11 +382,12 @@ def test_suggestions_groups_and_given_questions_stay_text(act: Open) -> None:
 def test_addresses_stay_text(act: Open) -> None:
     """Every payload as the card, the place, the topic and the words that an address names, in signs and as it is."""
     tab = act({}, expected_fault="404")
-    for form in ("#/card/{}?s={raw}&e={raw}", "#/cards?topic={}&text={}"):
-        hashes = [form.replace("{raw}", text).replace("{}", quote(text, safe="")) for text in PAYLOADS]
-        assert tab.page.evaluate(GO_TO_ALL, hashes) == []
-        assert tab.page.url.startswith(f"{tab.url}/#")
-    expect(tab.one("filter")).to_have_value(PAYLOADS[-1])
+    signs = {text: quote(text, safe="") for text in [*PAYLOADS, *("\n".join(part) for part in batches(10))]}
+    hashes = [f"#/card/{signs[text]}?s={text}&e={text}" for text in PAYLOADS]
+    hashes += [f"#/cards?topic={sign}&text={sign}" for text, sign in signs.items() if text not in PAYLOADS]
+    assert tab.page.evaluate(GO_TO_ALL, hashes) == []
+    assert tab.page.url.startswith(f"{tab.url}/#")
+    expect(tab.one("filter")).to_have_value("".join("".join(PAYLOADS[300:]).splitlines()))
 
 
 def test_a_kept_conversation_stays_text(act: Open, tmp_path: Path) -> None:
