@@ -109,10 +109,11 @@ class ClaimSplitter:
             stop, following = boundary
             leads = self._leads()
             breaks = self._text.count("\n", stop, following)
+            # asked once: a sentence may have thousands of markers
             own: list[_Placed] = []
             next_ones: list[_Placed] = []
             for placed in self._markers:
-                (own if self._is_own(placed, stop, following) else next_ones).append(placed)
+                (own if _is_own(placed, stop, following, leads=leads) else next_ones).append(placed)
             claim = self._claim(stop, own)
             self._leading = bool(next_ones) and next_ones[0].offset <= following if breaks else leads
             self._lead = self._text[stop:following]
@@ -123,13 +124,6 @@ class ClaimSplitter:
             ]
             self._scanned, self._has_words = 0, False
             yield claim
-
-    def _is_own(self, placed: _Placed, stop: int, following: int) -> bool:
-        if placed.offset != stop or following == stop:
-            return placed.offset < stop
-        begins_line = placed.breaks_before > 0 and placed.breaks_after == 0
-        begins_like_its_line = self._leads() and placed.breaks_before == placed.breaks_after == 0
-        return not (begins_line or begins_like_its_line)
 
     def _leads(self) -> bool:
         """Whether the line began with a marker."""
@@ -173,6 +167,15 @@ class ClaimSplitter:
 
     def _claim(self, stop: int, placed: Iterable[_Placed]) -> Claim:
         return Claim(self._lead, self._text[:stop], tuple((min(each.offset, stop), each.marker) for each in placed))
+
+
+def _is_own(placed: _Placed, stop: int, following: int, *, leads: bool) -> bool:
+    """Whether a marker is of the claim that ends at ``stop``; ``leads`` says that its line began with one."""
+    if placed.offset != stop or following == stop:
+        return placed.offset < stop
+    begins_line = placed.breaks_before > 0 and placed.breaks_after == 0
+    begins_like_its_line = leads and placed.breaks_before == placed.breaks_after == 0
+    return not (begins_line or begins_like_its_line)
 
 
 def _is_glued(text: str, at: int, stop: int) -> bool:

@@ -38,6 +38,7 @@ class Line:
 
 
 _MARKER = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?=[ \t])")
+_QUOTE_MARKS = re.compile(r">[>\s]*")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]|$)")
 _TABLE_RULE_SIGNS = frozenset("|-: \t")
 
@@ -103,14 +104,13 @@ def table_header_of(lines: list[Line], text: str, position: int) -> str | None:
 
 def table_cells(row: str) -> list[str]:
     """The cells of a table row, trimmed; ``\\|`` is a sign and no border."""
-    cells = [""]
-    escaped = False
-    for letter in row.strip():
+    text, cells, begin, escaped = row.strip(), [], 0, False
+    for at, letter in enumerate(text):
         if letter == "|" and not escaped:
-            cells.append("")
-        else:
-            cells[-1] += letter
+            cells.append(text[begin:at])
+            begin = at + 1
         escaped = letter == "\\" and not escaped
+    cells.append(text[begin:])
     trimmed = [cell.strip().replace("\\|", "|") for cell in cells]
     return trimmed[(not trimmed[0]) : (-1 if len(trimmed) > 1 and not trimmed[-1] else None)]
 
@@ -131,9 +131,8 @@ def _read_line(raw: str, start: int, fence: str) -> tuple[Line, str]:
 
 def _read_markers(raw: str, start: int, content: int) -> Line:
     end = start + len(raw)
-    while content < end and raw[content - start] == ">":
-        content += 1
-        content += len(raw) - (content - start) - len(raw[content - start :].lstrip())
+    quoted = _QUOTE_MARKS.match(raw, content - start)
+    content = start + quoted.end() if quoted else content
     rest = raw[content - start :]
     heading = _HEADING.match(rest)
     if heading:

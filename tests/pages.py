@@ -141,7 +141,8 @@ def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable
     yield open_page
     for opened in visits:
         opened.page.context.close()
-    assert [fault for opened in visits for fault in opened.faults] == []
+    faults = [fault for opened in visits for fault in opened.faults]
+    assert not faults, faults
 
 
 def plain(text: str) -> str:

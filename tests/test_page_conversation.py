@@ -28,7 +28,7 @@ FULL_CARD: dict[str, Any] = {
     "accessed_at": None,
 }
 TEXT = "La siesta dura veinte minutos. Después se toma agua."
-VERDICT_WORDS = {"weak": "Respaldo débil", "unsupported": "La ficha no respalda esta frase."}
+VERDICT_WORDS = {"weak": "Respaldo débil", "unsupported": "La ficha no respalda la frase marcada con «?»."}
 WATCH_STATUS = """() => {
   window.said = [];
   const line = document.getElementById("status");

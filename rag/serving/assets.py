@@ -43,7 +43,7 @@ _IMPORT = re.compile(
     r"""(?:^|;)[ \t]*(?:import|export)\b(?:[^"'`();]{0,1000}?\bfrom)?\s*["']\./([\w.-]+\.js)["']""", re.MULTILINE
 )
 # what begins a line is no part of a string or of an expression: our modules have no texts of several lines
-_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?s:.*?)\*/|//.*)", re.MULTILINE)
+_COMMENT = re.compile(rb"^[ \t]*(?:/\*(?s:.*?)(?:\*/|\Z)|//.*)", re.MULTILINE)
 _REFERENCE = re.compile(r"""(?<=["'])static/(?=[\w.-]+["'])""")
 
 

@@ -16,7 +16,8 @@ _ABOUT = (
     "Answers questions from a box of Markdown cards, in Spanish and English, with sentences that cite the cards they "
     "come from. What is described for GET answers HEAD as well, and OPTIONS names the methods of a path. Any other "
     "method is 405, any other path 404, both as a problem document. The head of a request has at most "
-    f"{HEAD_LIMIT_BYTES:,} bytes; what is no HTTP gets a 400 in plain text."
+    f"{HEAD_LIMIT_BYTES:,} bytes; what is no HTTP gets a 400 in plain "
+    "text, and so does, as a problem document, a body that has both a length and chunks."
 )
 _TOKEN = (
     "A token opens the cards of its groups. Without one the caller sees the public cards; an unknown one is 401 on "
