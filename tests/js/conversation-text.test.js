@@ -70,7 +70,7 @@ test("a citation that does not hold says so beside its sentence and among the so
   const text = answerAsMarkdown(answer([said("Uno."), cited(0), cited(1), cited(2), cited(9)], quotes), EN, PAGE);
   assert.equal(text.split("\n\n")[1], "Uno. [1 ≈] [2 ?] [3 ?]");
   assert.ok(text.includes("\n  - «a» — Weak support: check the sentence in the card.\n"));
-  assert.ok(text.endsWith("\n  - The card does not support this sentence.\n"));
+  assert.ok(text.endsWith("\n  - The card does not support the sentence marked with “?”.\n"));
   assert.ok(lineWith(text, "[Ficha 2]").includes("(https://box.example/#/card/card-2)"));
   assert.ok(!text.includes("Ficha 3"));
 });
