@@ -90,7 +90,7 @@ def test_answers_in_progress_end_before_the_process_does(sample_index_dir: Path)
             try:
                 reply = httpx.post(f"{server.url}/ask", json={"question": QUESTION, "stream": stream}, timeout=30)
             except (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError) as error:
-                # a connection that was not accepted any more
+                # refused, or waiting to be accepted when the door was closed
                 ends.append(type(error).__name__)
             else:
                 whole = "event: done" in reply.text if stream else '"citations"' in reply.text
@@ -105,7 +105,9 @@ def test_answers_in_progress_end_before_the_process_does(sample_index_dir: Path)
             thread.join(MOST_SECONDS)
         server.process.wait(MOST_SECONDS)
     counts = Counter(ends)
-    assert set(counts) <= {"answered", "ConnectError"}, counts
+    # one that ends in the middle of a reply would be a RemoteProtocolError
+    assert set(counts) <= {"answered", "ConnectError", "ReadError"}, counts
+    assert counts["ReadError"] <= 2
     assert counts["answered"] > 0
 
 

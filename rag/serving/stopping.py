@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import FrameType
 
 import uvicorn
@@ -11,6 +12,7 @@ from rag.serving.problems import Problem
 
 GRACE_SECONDS = 3.0
 """Answers that were begun may end by themselves for so long; then their callers are told."""
+ACCEPT_SECONDS = 0.05
 STOPPED = Problem(503, "stopping", "The service is being stopped. Ask again in a moment.", headers={"Retry-After": "5"})
 
 
@@ -42,3 +44,8 @@ class StoppableServer(uvicorn.Server):
         """Handle SIGTERM and SIGINT."""
         self._stopping.begin()
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End, and first take in the connections that the system has accepted for us already."""
+        await asyncio.sleep(ACCEPT_SECONDS)
+        await super().shutdown(sockets)
