@@ -24,6 +24,6 @@ def find_chromium() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def launch(playwright: Playwright, executable: str) -> Browser:
-    """Start it, without a window; the caller closes it."""
-    return playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+def launch(playwright: Playwright, executable: str, *flags: str) -> Browser:
+    """Start it, without a window and with further flags; the caller closes it."""
+    return playwright.chromium.launch(executable_path=executable, args=[*FLAGS, *flags])

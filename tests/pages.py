@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,19 +94,26 @@ class Visit:
         return excess
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the module; closed with it, as its event loop would be in the way of other tests."""
+@contextmanager
+def chromium(*flags: str) -> Iterator[Browser]:
+    """A running Chromium with further flags; without one the test is skipped, and fails where all have to run."""
     executable = find_chromium()
     if executable is None:
         if os.environ.get("CI"):
             pytest.fail(REMEDY)
         pytest.skip(REMEDY)
     with sync_playwright() as playwright:
-        started = launch(playwright, executable)
+        started = launch(playwright, executable, *flags)
         expect.set_options(timeout=WAIT_MS)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the module; closed with it, as its event loop would be in the way of other tests."""
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

@@ -15,11 +15,10 @@ from urllib.parse import quote
 
 import pytest
 from markdown_it import MarkdownIt
-from playwright.sync_api import Browser, Error, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Route, expect
 
-from benchmarks.browser import FLAGS, find_chromium
 from tests.conftest import ROOT
-from tests.pages import WAIT_MS, Visit
+from tests.pages import Visit, chromium
 from tests.playing import STATIC_DIR, Playing, Scene, answer_events
 from tests.redteam.xss import KINDS, PAYLOADS, RUN, STRANGER
 
@@ -97,15 +96,8 @@ def watcher() -> str:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium that takes more than 200 new addresses in ten seconds."""
-    executable = find_chromium()
-    if executable is None:
-        pytest.skip("there is no Chromium on the path")
-    with sync_playwright() as playwright:
-        flags = [*FLAGS, "--disable-ipc-flooding-protection"]
-        started = playwright.chromium.launch(executable_path=executable, args=flags)
-        expect.set_options(timeout=WAIT_MS)
+    with chromium("--disable-ipc-flooding-protection") as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(params=[True, False], ids=["policy", "no-policy"])
