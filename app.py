@@ -149,6 +149,7 @@ async def search(request: Request) -> Response:
             "passed": found.passed,
             "best_score": found.best_score,
             "threshold": found.threshold,
+            "question_truncated": found.truncated,
             "retrieved": retrieved_cards(found.passages),
             "index_version": version,
             "timings_ms": {"embed": round(found.embed_ms, 2), "search": round(found.search_ms, 2)},

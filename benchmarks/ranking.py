@@ -84,6 +84,9 @@ class _Known:
     def embed_query(self, question: str) -> Any:
         return self.vector
 
+    def truncates(self, question: str) -> bool:
+        return False
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -42,6 +42,9 @@ class _Known:
     def embed_query(self, question: str) -> Vectors:
         return self.vector
 
+    def truncates(self, question: str) -> bool:
+        return False
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""

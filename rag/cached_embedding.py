@@ -57,6 +57,10 @@ class CachedEmbedder:
         self._cache.put([question], vector[None], kind="query")
         return vector
 
+    def truncates(self, question: str) -> bool:
+        """Whether the model does not read all of the question."""
+        return self._embedder.truncates(question)
+
 
 class RememberingEmbedder:
     """Embeds each question once, and remembers its vector for as long as it lives."""
@@ -70,3 +74,7 @@ class RememberingEmbedder:
         if question not in self._known:
             self._known[question] = self._embedder.embed_query(question)
         return self._known[question]
+
+    def truncates(self, question: str) -> bool:
+        """Whether the model does not read all of the question."""
+        return self._embedder.truncates(question)

@@ -59,6 +59,10 @@ class QueryEmbedder(Protocol):
         """The vector of one question, (d,) float32, unit length."""
         ...
 
+    def truncates(self, question: str) -> bool:
+        """Whether the vector is that of the question's beginning alone."""
+        ...
+
 
 class Embedder:
     """
@@ -85,6 +89,10 @@ class Embedder:
     def embed_query(self, question: str) -> Vectors:
         """The vector of one question, (d,) float32, unit length."""
         return self._run(self._tokenizer.encode(self.description.query_prefix + question).ids)
+
+    def truncates(self, question: str) -> bool:
+        """Whether a question has more tokens than the model reads, so that its end is not in its vector."""
+        return bool(self._tokenizer.encode(self.description.query_prefix + question).overflowing)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """The vectors of passages, (n, d) float32, unit length, in the order of the texts."""

@@ -132,6 +132,8 @@ class Retrieval:
     threshold: float
     passed: bool
     """False when the best score is below the threshold, or there was nothing to score."""
+    truncated: bool
+    """The embedding model saw the beginning of the question alone; its words were all searched for."""
     embed_ms: float
     search_ms: float
 
@@ -230,6 +232,8 @@ class Answer:
     question: str
     searched: str | None
     """What was searched for in place of the question, where earlier ones had to complete it."""
+    question_truncated: bool
+    """What was searched for is longer than the embedding model reads: its end counted by its words alone."""
     answer: str
     """The text with a marker ``[cite:card-id]`` for each citation that holds; in a refusal, the words for that."""
     segments: tuple[TextSegment | CitationSegment, ...]

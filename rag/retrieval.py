@@ -80,6 +80,7 @@ def retrieve(
         best_score=best_score,
         threshold=gate,
         passed=best_score is not None and best_score >= gate,
+        truncated=embedder.truncates(question),
         embed_ms=(embedded - started) * 1e3,
         search_ms=(time.perf_counter() - embedded) * 1e3,
     )

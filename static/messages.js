@@ -65,6 +65,8 @@ export const MESSAGES = {
     "answer.written": "Redactada por un modelo de lenguaje; cada cita se ha comprobado con su ficha.",
     "answer.unconfirmed": "Lo que está subrayado con ondas no lo dice la ficha que cita: no se fíe sin comprobarlo.",
     "answer.stopped": "Respuesta incompleta: se detuvo antes del final.",
+    "answer.truncated":
+      "La pregunta es muy larga: de su final solo se han buscado las palabras. Pregunte por partes.",
     "answer.searched": "Se ha buscado: «{searched}»",
     "answer.reading": "Se leen estas fichas:",
     "answer.copy": "Copiar",
@@ -182,6 +184,7 @@ export const MESSAGES = {
     "answer.written": "Written by a language model; each citation was checked against its card.",
     "answer.unconfirmed": "What is underlined with a wave is not said by the card it cites: do not rely on it unchecked.",
     "answer.stopped": "Incomplete answer: it was stopped before its end.",
+    "answer.truncated": "The question is very long: of its end only the words were searched for. Ask in parts.",
     "answer.searched": "Searched for: “{searched}”",
     "answer.reading": "Reading these cards:",
     "answer.copy": "Copy",

@@ -10,6 +10,7 @@ export function notesOf(answer, words) {
   const { searched, degraded_reason: reason, language } = answer;
   const keys = [];
   if (answer.stopped) keys.push("answer.stopped");
+  if (answer.question_truncated) keys.push("answer.truncated");
   if (searched) keys.push("answer.searched");
   if (!answer.refusal) {
     if (answer.degraded) keys.push(UNPROVED.has(reason) ? "answer.unproved" : "answer.degraded");

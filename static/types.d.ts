@@ -74,6 +74,8 @@ interface Answer {
   question: string;
   /** What was searched for in place of the question, where earlier ones had to complete it. */
   searched: string | null;
+  /** It is longer than the embedding model reads: its end counted by its words alone. */
+  question_truncated: boolean;
   /** The text with a marker `[cite:card-id]` for each citation that holds. */
   answer: string;
   segments: Segment[];

@@ -73,6 +73,9 @@ def test_a_question_is_remembered() -> None:
             asked.append(question)
             return np.array([len(asked)], np.float32)
 
+        def truncates(self, question: str) -> bool:
+            return False
+
     known = RememberingEmbedder(Counting())
     assert [known.embed_query(question).tolist() for question in ("a", "b", "a")] == [[1], [2], [1]]
     assert asked == ["a", "b"]

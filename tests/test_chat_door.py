@@ -463,6 +463,7 @@ def made_answer(*pieces: str | Citation, mode: str = "llm", refusal: Refusal | N
         request_id="abc",
         question="¿Y el agua?",
         searched=None,
+        question_truncated=False,
         answer="No hay respuesta.",
         segments=tuple(segments),
         language="es",

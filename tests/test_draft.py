@@ -53,6 +53,10 @@ class Hashing:
         found: NDArray[np.float32] = hashed_vectors([question], DIMENSION)[0]
         return found
 
+    def truncates(self, question: str) -> bool:
+        """Never."""
+        return False
+
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:

@@ -112,6 +112,16 @@ def test_text_beyond_the_token_limit_is_not_seen(embedder: Embedder) -> None:
     assert np.array_equal(embedder.embed_query(long), embedder.embed_query(long + "insulina"))
 
 
+def test_a_question_beyond_the_token_limit_is_said_to_be(embedder: Embedder) -> None:
+    """One token too many for a question is told apart from just enough, and does not change its vector."""
+    ends = embedder.length_in_tokens(embedder.description.query_prefix + "agua") - 1
+    most = embedder.description.token_limit - ends - 2
+    one_less, whole, one_more = (" ".join(["agua"] * count) for count in (most - 1, most, most + 1))
+    assert [embedder.truncates(text) for text in (one_less, whole, one_more)] == [False, False, True]
+    assert np.array_equal(embedder.embed_query(whole), embedder.embed_query(one_more))
+    assert not np.array_equal(embedder.embed_query(one_less), embedder.embed_query(whole))
+
+
 @pytest.mark.parametrize("times", [0, 1, 100, 1000])
 def test_long_texts_are_counted_whole(embedder: Embedder, times: int) -> None:
     """The length of a text counts every token of it, whatever the model would see, and nothing else."""

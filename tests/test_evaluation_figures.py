@@ -19,7 +19,9 @@ def answer(*, refused: bool = False, language: str = "es") -> Answer:
     """An answer of which only its refusal and its language are looked at."""
     refusal = Refusal("below_threshold", 0.1, 0.5, ()) if refused else None
     timings = {"embed": 1.0, "search": 2.0, "total": 3.0}
-    return Answer("", "", None, "", (), language, "extractive", False, None, refusal, (), {}, (), "tiny", timings)
+    return Answer(
+        "", "", None, False, "", (), language, "extractive", False, None, refusal, (), {}, (), "tiny", timings
+    )
 
 
 def a_case(

@@ -15,7 +15,7 @@ HISTORY = [Turn("¿Qué es la amlodipina?", "Un comprimido."), Turn("¿Cómo se 
 
 def found(score: float | None) -> Retrieval:
     """What a question with this score finds."""
-    return Retrieval("es", (), score, GATE, score is not None and score >= GATE, 0.0, 0.0)
+    return Retrieval("es", (), score, GATE, score is not None and score >= GATE, False, 0.0, 0.0)
 
 
 def searching(scores: dict[str, float]) -> tuple[Callable[[str], Retrieval], list[str]]:

@@ -863,6 +863,13 @@ def test_odd_questions_are_questions(client: httpx.Client, text: str) -> None:
         check_envelope(response.headers)
 
 
+@pytest.mark.parametrize("path", ["/ask", "/search"])
+def test_a_question_that_is_longer_than_the_model_reads_is_said_to_be(client: httpx.Client, path: str) -> None:
+    """Within the limit of characters a question may have more tokens than the model takes, and the reply says so."""
+    replies = [client.post(path, json={"question": text}) for text in ("¿Qué es?", "¿Q. é?" * 300)]
+    assert [reply.json()["question_truncated"] for reply in replies] == [False, True]
+
+
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"])
 def test_the_type_may_have_parameters(server: Server, kind: str) -> None:
     """application/json counts in any case and with parameters."""

@@ -59,7 +59,8 @@ def answer(question: str, *texts: str, citations: list[dict[str, Any]] | None = 
             mark = {"type": "citation", "citation": number, "number": found["number"], "card_id": "siesta"}
             segments.append(mark)
     return {
-        "request_id": "x", "question": question, "searched": None, "answer": "La siesta. [cite:siesta]",
+        "request_id": "x", "question": question, "searched": None, "question_truncated": False,
+        "answer": "La siesta. [cite:siesta]",
         "segments": segments, "language": "es", "mode": "llm", "degraded": False, "degraded_reason": None,
         "refusal": None, "citations": cited, "rejected": {}, "retrieved": [CARD], "index_version": "1",
         "timings_ms": {}, **changes,
@@ -348,8 +349,9 @@ def test_a_citation_that_does_not_hold_reads_so(visit: Open, play: Play, verdict
         ({"mode": "extractive", "degraded": True, "degraded_reason": "no_valid_citation"}, "no se pudo comprobar"),
         ({"mode": "llm"}, "Redactada por un modelo de lenguaje"),
         ({"searched": "siesta después de comer"}, "Se ha buscado: «siesta después de comer»"),
+        ({"question_truncated": True}, "La pregunta es muy larga"),
     ],
-    ids=["unavailable", "unproved", "written", "searched"],
+    ids=["unavailable", "unproved", "written", "searched", "truncated"],
 )
 def test_an_answer_says_how_it_was_made(visit: Open, play: Play, changes: dict[str, Any], note: str) -> None:
     """A degraded answer says why, one that a model wrote says so, and a completed question is named."""

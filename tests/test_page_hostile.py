@@ -180,7 +180,8 @@ def answer(question: str, payloads: Sequence[str], **changes: Any) -> dict[str, 
         for place, (payload, verdict) in enumerate(zip(payloads, verdicts, strict=True))
     ]
     return {
-        "request_id": "x", "question": question, "searched": question, "answer": question, "segments": segments,
+        "request_id": "x", "question": question, "searched": question, "question_truncated": False,
+        "answer": question, "segments": segments,
         "language": "es", "mode": "llm", "degraded": False, "degraded_reason": None, "refusal": None,
         "citations": citations, "rejected": {}, "retrieved": titles(payloads), "index_version": "1", "timings_ms": {},
         **changes,

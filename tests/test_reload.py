@@ -397,6 +397,10 @@ class Holding:
             assert self.let_go.wait(60)
         return self._embedder.embed_query(question)
 
+    def truncates(self, question: str) -> bool:
+        """As the model says."""
+        return self._embedder.truncates(question)
+
 
 def test_what_was_asked_before_is_answered_from_before(
     box: Box, opened: Mapping[str, Loaded], embedder: Embedder, index_dir: Path

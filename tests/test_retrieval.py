@@ -346,6 +346,9 @@ class Fixed:
     def embed_query(self, question: str) -> NDArray[np.float32]:
         return self.vector
 
+    def truncates(self, question: str) -> bool:
+        return False
+
 
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_o13_the_gate_reads_cosines_whatever_fuses(tmp_path: Path, fusion: str) -> None:

@@ -70,6 +70,10 @@ class FixedQuestion:
         """(3,) float32."""
         return np.array([1, 0, 0], np.float32)
 
+    def truncates(self, question: str) -> bool:
+        """Never."""
+        return False
+
 
 def embed_passages(texts: Sequence[str]) -> Vectors:
     """Vectors of ``TEXTS``, and of nothing else."""

@@ -160,6 +160,7 @@ def _answer(
         request_id=asked.request_id,
         question=asked.question,
         searched=asked.searched,
+        question_truncated=found.truncated,
         answer=text,
         segments=segments,
         language=found.language,

@@ -99,6 +99,9 @@ _ANSWERS: dict[str, Schema] = {
             "request_id": _REQUEST_ID,
             "question": text("As it was asked."),
             "searched": or_null(text("What was searched for in its place, where the history completed it.")),
+            "question_truncated": truth(
+                "It is longer than the embedding model reads: its end counted by its words alone."
+            ),
             "answer": text("The text with a marker [cite:card-id] for each citation that holds."),
             "segments": list_of(
                 {"oneOf": [ref("TextSegment"), ref("CitationSegment")]}, "The answer in pieces, in reading order."
@@ -127,6 +130,7 @@ _ANSWERS: dict[str, Schema] = {
             "passed": truth("Whether a card is near enough for an answer."),
             "best_score": or_null(number("Of the nearest card, on the scale of threshold.")),
             "threshold": number("What is near enough."),
+            "question_truncated": truth("The end of the question counted by its words alone."),
             "retrieved": list_of(ref("RetrievedCard"), "The cards, best first."),
             "index_version": _VERSION,
             "timings_ms": _MILLISECONDS,
