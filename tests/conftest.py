@@ -30,9 +30,9 @@ from rag.indexing import VECTORS_FILE, Builder, BuildOptions, BuildReport
 from rag.manifest import check_files, read_manifest
 from rag.opening import OpenIndex, assemble, open_index
 from rag.settings import PREFIX
-from tests.pages import browser, visit
+from tests.pages import browser, play, visit
 
-__all__ = ["browser", "visit"]
+__all__ = ["browser", "play", "visit"]
 """Fixtures of another file."""
 
 # of tests that do not say how many examples they take; ``--hypothesis-profile deep`` is the proof at full size

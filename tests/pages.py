@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, ViewportSize, expect, sync_playwright
 
 from benchmarks.browser import REMEDY, find_chromium, launch
+from tests.playing import Playing
 
 WAIT_MS = 15_000
 TABS_MOST = 40
@@ -151,6 +152,16 @@ def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable
         opened.page.context.close()
     faults = [fault for opened in visits for fault in opened.faults]
     assert not faults, faults
+
+
+@pytest.fixture
+def play(browser: Browser) -> Iterator[Callable[..., Playing]]:
+    """Starts servers that play scenes; they end with the test."""
+    with ExitStack() as stack:
+        yield lambda *scenes, **options: stack.enter_context(Playing(*scenes, **options))
+        # while there is still a server, as what is on its way would count as lost
+        for context in browser.contexts:
+            context.close()
 
 
 def plain(text: str) -> str:

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from rag.serving.envelope import CONTENT_SECURITY_POLICY
-from tests.conftest import ROOT
 
-STATIC_DIR = ROOT / "static"
+STATIC_DIR = Path(__file__).resolve().parent.parent / "static"
 HOLD_SECONDS = 20.0
 """No test waits longer."""
 EVENTS = "text/event-stream; charset=utf-8"

@@ -15,6 +15,7 @@ from tests.playing import Playing, Scene, answer_events
 from tests.test_page_conversation import CARD, FULL_CARD, answer, citation
 
 Open = Callable[..., Visit]
+Play = Callable[..., Playing]
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RUN_AXE = """async (options) => (await axe.run(document, options)).violations
@@ -106,7 +107,7 @@ def test_no_state_of_the_page_has_a_violation(visit: Open, language: str, size: 
     assert len(found) == 7
 
 
-def test_what_is_under_way_or_does_not_hold_has_no_violation(visit: Open) -> None:
+def test_what_is_under_way_or_does_not_hold_has_no_violation(visit: Open, play: Play) -> None:
     """An answer on its way, citations that do not hold, a preview and a card with everything a card can have."""
     hold = threading.Event()
     cited = [citation(), citation(verdict="weak"), citation("", verdict="unsupported"), citation("", verdict="unknown")]
@@ -116,22 +117,22 @@ def test_what_is_under_way_or_does_not_hold_has_no_violation(visit: Open) -> Non
         "/ask": Scene(events=answer_events(whole, [CARD]), hold=hold, held_from=5),
         "/cards/siesta": Scene({**FULL_CARD, "text": f"La siesta dura veinte minutos.\n\n{SHOWCASE}"}),
     }
-    with Playing(scenes) as server:
-        tab = visit(url=server.url, bypass_csp=True)
-        tab.one("question").fill("¿siesta?")
-        tab.page.keyboard.press("Enter")
-        expect(tab.one("pending")).to_contain_text("Dos.")
-        found = {"pending": violations(tab)}
-        hold.set()
-        expect(tab.one("answer")).to_be_visible()
-        found["verdicts"] = violations(tab)
-        tab.one("chip").first.hover()
-        expect(tab.one("preview")).to_be_visible()
-        found["preview"] = violations(tab)
-        tab.one("chip").first.click()
-        tab.marked()
-        expect(tab.page.locator(".card-text table")).to_be_visible()
-        found["everything"] = violations(tab)
+    server = play(scenes)
+    tab = visit(url=server.url, bypass_csp=True)
+    tab.one("question").fill("¿siesta?")
+    tab.page.keyboard.press("Enter")
+    expect(tab.one("pending")).to_contain_text("Dos.")
+    found = {"pending": violations(tab)}
+    hold.set()
+    expect(tab.one("answer")).to_be_visible()
+    found["verdicts"] = violations(tab)
+    tab.one("chip").first.hover()
+    expect(tab.one("preview")).to_be_visible()
+    found["preview"] = violations(tab)
+    tab.one("chip").first.click()
+    tab.marked()
+    expect(tab.page.locator(".card-text table")).to_be_visible()
+    found["everything"] = violations(tab)
     assert {state: faults for state, faults in found.items() if faults} == {}
 
 
@@ -177,16 +178,16 @@ def test_forced_colours_keep_what_matters_visible(visit: Open) -> None:
     assert colours[0] != colours[1]
 
 
-def test_motion_stops_for_those_who_ask(visit: Open) -> None:
+def test_motion_stops_for_those_who_ask(visit: Open, play: Play) -> None:
     """With reduced motion nothing on the page is animated, and without it something may be."""
     for reduced in ("reduce", "no-preference"):
         hold = threading.Event()
-        with Playing({"/ask": Scene(answer("¿siesta?"), hold=hold)}) as playing:
-            tab = visit(url=playing.url, reduced_motion=reduced)
-            tab.one("question").fill("¿siesta?")
-            tab.page.keyboard.press("Enter")
-            expect(tab.one("pending")).to_be_visible()
-            running = tab.page.evaluate("document.getAnimations().length")
-            assert (running > 0) == (reduced == "no-preference")
-            hold.set()
-            expect(tab.one("answer")).to_be_visible()
+        playing = play({"/ask": Scene(answer("¿siesta?"), hold=hold)})
+        tab = visit(url=playing.url, reduced_motion=reduced)
+        tab.one("question").fill("¿siesta?")
+        tab.page.keyboard.press("Enter")
+        expect(tab.one("pending")).to_be_visible()
+        running = tab.page.evaluate("document.getAnimations().length")
+        assert (running > 0) == (reduced == "no-preference")
+        hold.set()
+        expect(tab.one("answer")).to_be_visible()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +72,6 @@ def refusal(question: str) -> dict[str, Any]:
 
 def streamed(whole: dict[str, Any], **options: Any) -> Scene:
     return Scene(events=answer_events(whole, [CARD]), **options)
-
-
-@pytest.fixture
-def play() -> Iterator[Play]:
-    """Starts servers that play; they end with the test."""
-    with ExitStack() as stack:
-        yield lambda scenes, **options: stack.enter_context(Playing(scenes, **options))
 
 
 def test_an_answer_grows_and_is_announced_once(visit: Open, play: Play) -> None:
