@@ -5,11 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test check setup setup-dev model ingest ingest-clean rollback eval image bench capacity lighthouse screenshots lock
+.PHONY: run test check setup setup-dev model ingest ingest-clean rollback eval image image-check bench capacity lighthouse screenshots lock
 
 run: ingest ## serve on PORT (8000)
 	@echo "Serving on http://localhost:$(PORT) (stop with Ctrl+C)"
-	@exec $(BIN)/python app.py
+	@FICHERO_LOG_FORMAT=$${FICHERO_LOG_FORMAT:-text} exec $(BIN)/python app.py
 
 test: setup-dev model ## all tests; those of the page need Chromium and Node
 	$(BIN)/python -m pytest
@@ -52,7 +52,10 @@ eval: ingest ## how well the golden cases are answered, as a table and as evalua
 	@$(BIN)/python -m rag.evaluation
 
 image: ## build the container image
-	docker build --tag fichero .
+	docker build --tag fichero --build-arg REVISION=$$(git rev-parse HEAD) .
+
+image-check: setup-dev ## build the image, with Docker or as root with buildah, and run it under limits
+	@$(BIN)/python -m benchmarks.image
 
 bench: ingest setup-dev ## memory, start and latency of the service
 	@$(BIN)/python -m benchmarks.serving
@@ -71,4 +74,5 @@ lock: setup ## pin every package again
 	$(BIN)/python -m pip install --disable-pip-version-check uv
 	$(COMPILE) pyproject.toml -o requirements.txt
 	$(COMPILE) -c requirements.txt --extra build pyproject.toml -o requirements-build.txt
+	$(COMPILE) --group bill -o requirements-bill.txt
 	$(COMPILE) -c requirements-build.txt --extra build --extra dev pyproject.toml -o requirements-dev.txt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import signal
 import sys
@@ -35,6 +34,7 @@ from rag.serving.engine import Engine
 from rag.serving.envelope import Envelope, raw_reply
 from rag.serving.identity import PUBLIC_KEYS, groups_of
 from rag.serving.loading import Loading
+from rag.serving.logs import configure_logging
 from rag.serving.metering import CONTENT_TYPE, Meter
 from rag.serving.problems import Problem, handle_fault, handle_http_exception, handle_problem
 from rag.serving.questions import Question, read_language, read_question, read_search
@@ -91,7 +91,7 @@ def create_app(
     )
     app.state.settings = settings
     app.state.engine = engine
-    app.state.meter = Meter()
+    meter = app.state.meter = Meter(engine)
     app.state.rate = RateLimit(settings.rate_per_minute)
     app.state.stopping = stopping or Stopping()
     app.state.suggester = Suggester()
@@ -99,7 +99,7 @@ def create_app(
     # a redirect would repeat what the caller sent
     app.router.redirect_slashes = False
     # outermost, so that faults of ours wear the same headers
-    return Envelope(app)
+    return Envelope(app, meter.note_request)
 
 
 async def ask(request: Request) -> ASGIApp:
@@ -201,7 +201,7 @@ async def readyz(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    """GET /metrics: counts for Prometheus."""
+    """GET /metrics: what happened so far, and how things are, for Prometheus."""
     return Response(_meter(request).exposition(), headers={"Content-Type": CONTENT_TYPE})
 
 
@@ -246,7 +246,8 @@ def _answer(request: Request, question: Question, groups: Collection[str]) -> As
             request_id=request.scope["request_id"],
             history=question.history,
             whole=not question.stream,
-        )
+        ),
+        request.scope["notes"],
     )
 
 
@@ -292,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RagError as error:
         print(error, file=sys.stderr)
         return EXIT_UNUSABLE
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    configure_logging(settings.log_level, settings.log_format)
     # a build that comes into use before loading begins is the one that is loaded
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     engine = Engine(settings, writer=writer)
@@ -302,9 +303,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     stopping, refusal = Stopping(), raw_reply(OVERLOADED)
 
+    def refuse_if_full() -> bytes | None:
+        if not engine.line.is_full:
+            return None
+        engine.line.turn_away()
+        return refusal()
+
     class Connection(BoundedConnection):
         most = most_connections()
-        overloaded = staticmethod(lambda: refusal() if engine.line.is_full else None)
+        overloaded = staticmethod(refuse_if_full)
 
     config = uvicorn.Config(
         create_app(settings, engine, lifespan=Loading(engine, stop=stop).lifespan, stopping=stopping),

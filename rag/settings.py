@@ -15,6 +15,7 @@ from rag.errors import SettingsInvalid
 
 PREFIX = "FICHERO_"
 PORT = "PORT"
+LOG_FORMATS = ("json", "text")
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -81,6 +82,7 @@ class Settings:
     """Of a million tokens, in any currency; 0 means unknown."""
     llm_price_out: float = 0.0
     log_level: str = "info"
+    log_format: str = LOG_FORMATS[0]
 
 
 def parse_settings(environment: Mapping[str, str]) -> Settings:
@@ -124,9 +126,11 @@ def _variable(name: str) -> str:
 
 
 def _unknown(variable: str, known: Mapping[str, str]) -> str:
-    near = difflib.get_close_matches(variable, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    return f"The setting {variable} is unknown.{hint} Known: {', '.join(sorted(known))}."
+    # what all have in common says nothing of how near two are
+    by_name = {name.removeprefix(PREFIX): name for name in known}
+    near = difflib.get_close_matches(variable.removeprefix(PREFIX).upper(), by_name, n=1)
+    hint = f"Did you mean {by_name[near[0]]}?" if near else f"Known: {', '.join(sorted(known))}."
+    return f"The setting {variable} is unknown. {hint}"
 
 
 def _parse(variable: str, text: str) -> Any:
@@ -266,5 +270,6 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "FICHERO_LLM_MAX_TOKENS": _whole(16, 4_096),
     "FICHERO_LLM_PRICE_IN": _decimal(0, 100_000, "0.15"),
     "FICHERO_LLM_PRICE_OUT": _decimal(0, 100_000, "0.60"),
+    "FICHERO_LOG_FORMAT": _one_of(*LOG_FORMATS),
     "FICHERO_LOG_LEVEL": _one_of("debug", "info", "warning", "error"),
 }

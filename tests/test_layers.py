@@ -58,6 +58,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # packages that only these modules may import
 CONFINED = {
     "chromadb": {"store"},
+    "chromadb_rust_bindings": {"store"},
     "onnxruntime": {"embedding", "reranking", "model_export"},
     "tokenizers": {"embedding", "reranking", "model_export"},
     "onnx": {"model_export"},

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sqlite3
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import chromadb
+import chromadb.api.rust  # holds the real engine
 import numpy as np
 import pytest
 from chromadb.config import Settings
@@ -94,6 +96,18 @@ def test_every_field_comes_back(written: Path) -> None:
     assert found == rows
     assert found_vectors.dtype == np.float32
     assert np.allclose(found_vectors, vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", [None, object()], ids=["no engine", "another engine"])
+def test_without_the_engine_the_client_reads_the_same(
+    written: Path, folder: Path, engine: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where Chroma's engine is not the known one, its public client gives the same rows and vectors to the bit."""
+    rows, vectors = read_rows(written)
+    monkeypatch.setitem(sys.modules, "chromadb_rust_bindings", engine)
+    found, found_vectors = read_rows_here(folder)
+    assert found == rows
+    assert np.array_equal(found_vectors, vectors)
 
 
 def test_reading_leaves_the_folder_as_it_was(written: Path) -> None:

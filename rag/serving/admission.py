@@ -34,14 +34,22 @@ class Line:
         # a caller may leave while their thread is at work: no more threads than these there are all the same
         self._threads = ThreadPoolExecutor(at_work, thread_name_prefix="questions")
         self._places = asyncio.Semaphore(at_work)
-        self._waiting = 0
+        self.waiting = 0
+        """Callers who have no thread yet."""
+        self.turned_away = 0
+        """Callers who got none."""
         self._most_waiting = most_waiting
         self._patience_seconds = patience_seconds
 
     @property
     def is_full(self) -> bool:
         """Whether the next one would be turned away."""
-        return self._waiting >= self._most_waiting
+        return self.waiting >= self._most_waiting
+
+    def turn_away(self) -> Problem:
+        """What to tell a caller for whom there is no room; counted."""
+        self.turned_away += 1
+        return OVERLOADED
 
     def check(self) -> None:
         """
@@ -51,7 +59,7 @@ class Line:
             Problem: 503, the line is full.
         """
         if self.is_full:
-            raise OVERLOADED
+            raise self.turn_away()
 
     async def enter(self, work: Callable[[], _Result]) -> _Result:
         """
@@ -61,14 +69,14 @@ class Line:
             Problem: 503, the line is full, or does not move.
         """
         self.check()
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with asyncio.timeout(self._patience_seconds):
                 await self._places.acquire()
         except TimeoutError as error:
-            raise OVERLOADED from error
+            raise self.turn_away() from error
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
         return await self._work(work)
 
     async def go_on(self, work: Callable[[], _Result]) -> _Result:

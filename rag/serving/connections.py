@@ -69,7 +69,7 @@ class BoundedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """A head that is there in time ends the waiting; more bytes of it do not."""
         idle = self._is_idle()
-        if idle and (refusal := type(self).overloaded()) and self._begins_here() and is_whole_question(data):
+        if idle and self._begins_here() and is_whole_question(data) and (refusal := type(self).overloaded()):
             self.transport.write(refusal)
             return
         if self._deadline is None and idle:

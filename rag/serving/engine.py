@@ -167,6 +167,11 @@ class Engine:
         return self._loaded
 
     @property
+    def is_ready(self) -> bool:
+        """Whether ``loaded`` is there."""
+        return self._loaded is not None
+
+    @property
     def writes(self) -> bool:
         """Whether a language model writes the answers."""
         return self._writer is not None

@@ -7,10 +7,12 @@ import time
 import uuid
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rag.serving.logs import noted
 from rag.serving.problems import Problem, problem_response
 
 _log = logging.getLogger(__name__)
@@ -65,11 +67,20 @@ def raw_reply(problem: Problem) -> Callable[[], bytes]:
     return lambda: before + uuid.uuid4().hex.encode() + after
 
 
-class Envelope:
-    """ASGI middleware. The id goes into ``scope["request_id"]`` and the header ``X-Request-Id``."""
+_LEFT = 499
+"""In place of a status: the caller left before there was one."""
 
-    def __init__(self, app: ASGIApp) -> None:
+
+class Envelope:
+    """
+    ASGI middleware. The id goes into ``scope["request_id"]`` and the header ``X-Request-Id``; what the log should say
+    beside a request's status goes into ``scope["notes"]``, a dict of names and values, none of them a caller's words.
+    """
+
+    def __init__(self, app: ASGIApp, ended: Callable[[str, int, float], None]) -> None:
+        """``ended`` is called after each request with its route, its status and the seconds that it took."""
         self.app = app
+        self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -77,7 +88,9 @@ class Envelope:
             await self.app(scope, receive, send)
             return
         request_id = scope["request_id"] = uuid.uuid4().hex
-        started, status = time.perf_counter(), 0
+        notes: dict[str, Any] = {}
+        scope["notes"] = notes
+        started, status = time.perf_counter(), _LEFT
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -95,9 +108,17 @@ class Envelope:
         try:
             await app(scope, receive, send_with_headers)
         finally:
-            # neither path nor question: both are the caller's own words
-            milliseconds = (time.perf_counter() - started) * 1e3
-            _log.info("%s %s %d %.1f ms", request_id, scope["method"], status, milliseconds)
+            seconds = time.perf_counter() - started
+            # neither path nor method as it came, and no question: these are the caller's own words
+            route = _route_of(scope)
+            self._ended(route, status, seconds)
+            line = {"request_id": request_id, "route": route, "status": status, "ms": round(seconds * 1e3, 1)}
+            _log.info("request", extra=noted(**line, **notes))
+
+
+def _route_of(scope: Scope) -> str:
+    """The name of what served a request: one of a few."""
+    return getattr(scope.get("endpoint"), "__name__", "none")
 
 
 def _refusal_of(scope: Scope) -> Problem | None:
