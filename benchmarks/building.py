@@ -70,6 +70,13 @@ def _sentence(chance: random.Random) -> str:
     return f"{who.capitalize()} {does} {what} {when} {how}, número {chance.randrange(1_000)}."
 
 
+def question_about(seed: int) -> str:
+    """A question that such a card can answer."""
+    chance = random.Random(seed)
+    does, what, when, how = (chance.choice(words) for words in (_DOES, _WHAT, _WHEN, _HOW))
+    return f"¿Quién {does} {what} {when} {how}?"
+
+
 def measure_build(cards_dir: Path, index_dir: Path) -> tuple[Peak, float, str]:
     """Run the builder's command; its peak, seconds and last lines."""
     command = [sys.executable, "build_index.py", "--cards", str(cards_dir), "--index", str(index_dir)]

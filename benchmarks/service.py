@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +37,9 @@ class Service:
                 kib["Private"] += int(value.split()[0])
         return {name: round(value * 1024 / 1e6) for name, value in kib.items()}
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, path: str = "/readyz") -> None:
         """
-        Wait for 200 of /readyz.
+        Wait for a reply of that path other than "not yet" (503).
 
         Raises:
             SystemExit: it ended, or took more than a minute.
@@ -48,7 +48,7 @@ class Service:
         while time.monotonic() < end:
             self.check_alive()
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                if httpx.get(f"{self.url}{path}", timeout=5).status_code != 503:
                     return
             except httpx.TransportError:
                 pass
@@ -69,14 +69,19 @@ class Service:
 @contextmanager
 def started_service(changes: Mapping[str, str] | None = None) -> Iterator[Service]:
     """Start the service with the settings of this process and changes to them; not yet ready, stopped at the end."""
+    # one caller asks all that is measured
+    fixed = {"FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning", "FICHERO_RATE_PER_MINUTE": "0"}
+    with started_process([sys.executable, "app.py"], {**fixed, **(changes or {})}) as service:
+        yield service
+
+
+@contextmanager
+def started_process(command: Sequence[str], changes: Mapping[str, str]) -> Iterator[Service]:
+    """Start a command that serves on ``PORT``, in the project's root; stopped at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    fixed = {"PORT": str(port), "FICHERO_HOST": "127.0.0.1", "FICHERO_LOG_LEVEL": "warning"}
-    # one caller asks all that is measured
-    fixed["FICHERO_RATE_PER_MINUTE"] = "0"
-    environment = {**os.environ, **fixed, **(changes or {})}
-    process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=environment)
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PORT": str(port), **changes})
     try:
         yield Service(f"http://127.0.0.1:{port}", process)
     finally:

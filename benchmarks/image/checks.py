@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import threading
 import time
@@ -14,6 +13,7 @@ from typing import Any
 
 from benchmarks.image.building import Image
 from benchmarks.image.running import MEMORY_BYTES, Container, Reply
+from benchmarks.sizes import folder_bytes
 
 OURS = ("opt", "srv")
 """Folders of the image in which all that this project adds has its place."""
@@ -74,16 +74,6 @@ def check_running(container: Container) -> Iterator[Finding]:
     yield from _stopped(container)
 
 
-def folder_bytes(root: Path) -> int:
-    """Of all files below a folder, each counted once."""
-    seen: dict[tuple[int, int], int] = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            status = os.lstat(os.path.join(folder, name))
-            seen[status.st_dev, status.st_ino] = status.st_size
-    return sum(seen.values())
-
-
 def _none_of(found: list[str]) -> tuple[bool, str]:
     return not found, ", ".join(found) or "none"
 
@@ -95,7 +85,7 @@ def _tools(root: Path) -> list[str]:
 
 def _left_over(root: Path) -> list[str]:
     """Tests, installers, histories and caches in what this project adds."""
-    names = {".git", ".github", ".pytest_cache", "__pycache__", "pip", "wheel", "golden", "model_export", "cache"}
+    names = {".git", ".github", ".pytest_cache", "pip", "wheel", "golden", "model_export", "cache"}
     found = [path for part in OURS for path in (root / part).rglob("*") if path.name in names and path.is_dir()]
     found += [path for path in (root / "srv/fichero").glob("*") if path.name in ("tests", "benchmarks", "docs")]
     # Debian's own, and what packages call by such names, are no business of ours

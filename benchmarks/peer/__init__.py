@@ -1,0 +1,1 @@
+"""The service beside what others would build of LangChain and Chroma: ``python -m benchmarks.peer``."""
