@@ -23,14 +23,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
 
 from benchmarks.machine import describe_machine
 from benchmarks.service import golden_questions, started_service
-from tests.fake_llm import Asked, FakeLlm, Reply
+from tests.fake_llm import FakeLlm, says
 
 CONNECTIONS = 16
 MOST_SECONDS = 8.0
@@ -38,6 +38,8 @@ MOST_SECONDS = 8.0
 LOAD_SECONDS = 1.5
 KILL_SECONDS = 3.0
 """SIGKILL comes at a moment before that, counted from the start of the process."""
+SAID, DRIP_SECONDS = "El agua se bebe despacio. " * 16, 0.03
+QUIET = {"FICHERO_LOG_LEVEL": "error"}
 _ENDS = (b"event: done\n", b"event: error\n")
 
 
@@ -115,7 +117,7 @@ def stop_round(tally: Tally, chance: random.Random, settings: Mapping[str, str],
     """SIGTERM at some moment of a load."""
     questions = golden_questions(200)
     callers = [_Caller(number) for number in range(CONNECTIONS)]
-    with _model() if with_model else _no_model() as model, started_service({**settings, **model}) as service:
+    with _model() if with_model else _no_model() as model, started_service({**QUIET, **settings, **model}) as service:
         service.wait_until_ready()
         threads = [threading.Thread(target=caller.ask_on, args=(service.url, questions)) for caller in callers]
         for thread in threads:
@@ -143,7 +145,7 @@ def stop_round(tally: Tally, chance: random.Random, settings: Mapping[str, str],
 def kill_round(tally: Tally, chance: random.Random, settings: Mapping[str, str]) -> None:
     """SIGKILL at any moment, then a start on what is left."""
     with tempfile.TemporaryDirectory(prefix="fichero-endings-") as temporary:
-        settings = {**settings, "TMPDIR": temporary}
+        settings = {**QUIET, **settings, "TMPDIR": temporary}
         with started_service(settings) as service:
             asking = threading.Thread(target=_ask_until_gone, args=(service.url,))
             asking.start()
@@ -196,23 +198,9 @@ def _ask_until_gone(url: str) -> None:
 
 @contextmanager
 def _model() -> Iterator[dict[str, str]]:
-    """Settings for a language model that is silent for a while, longer for some than the service may wait."""
-    gone = threading.Event()
-
-    def slow(asked: Asked) -> Reply:
-        gone.wait(0.3 if len(str(asked.body)) % 3 else 20)
-        return Reply(b"{}")
-
-    with FakeLlm(slow) as model:
-        try:
-            yield {
-                "FICHERO_LLM_BASE_URL": model.url,
-                "FICHERO_LLM_MODEL": "x",
-                "FICHERO_LLM_FIRST_BYTE_SECONDS": "60",
-                "FICHERO_LLM_TOTAL_SECONDS": "60",
-            }
-        finally:
-            gone.set()
+    """Settings for a language model that writes for some seconds, as a stream or whole."""
+    with FakeLlm(lambda asked: replace(says(SAID), drip_seconds=DRIP_SECONDS)) as model:
+        yield {"FICHERO_LLM_BASE_URL": model.url, "FICHERO_LLM_MODEL": "x", "FICHERO_LLM_CONCURRENCY": "16"}
 
 
 @contextmanager
