@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
+
+_YOUNG_SECONDS = 60.0
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -86,13 +91,36 @@ def temporary_dir(prefix: str, *, parent: Path | None = None) -> Iterator[Path]:
         OSError: it could not be made or removed; names the folder.
     """
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    # let go of when the process ends, however it does
+    lock = os.open(folder, os.O_RDONLY)
     try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
     except BaseException:
         # what went wrong first is what is to be known
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    finally:
+        os.close(lock)
     remove_tree(folder)
+
+
+def sweep_temporary(prefix: str) -> None:
+    """
+    Remove folders that ``temporary_dir`` made in the system's place for them and whose process was killed.
+
+    Only our own user's, and none of the last minute, which may not be locked yet; what cannot be removed stays.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                status = os.fstat(lock)
+                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _YOUNG_SECONDS:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag.errors import IndexMissing, IndexUnusable, IndexUnwritable, RagError
-from rag.files import temporary_dir
+from rag.files import sweep_temporary, temporary_dir
 from rag.records import Card, Row
 
 STORE_FORMAT = 2
@@ -34,6 +34,7 @@ COLLECTION = "chunks"
 LARGE_CARD_BYTES = 16_384
 """A larger card's text and questions stand on its row 00 alone."""
 PAGE_ROWS = 500
+_COPY_PREFIX = "fichero-chroma-"
 _NO_COLLECTION = f"it has no collection {COLLECTION!r}"
 _PLACE = ("default_tenant", "default_database")
 _PARTS = ["embeddings", "metadatas", "documents"]
@@ -128,7 +129,8 @@ def read_rows(chroma_dir: Path) -> tuple[list[Row], Vectors]:
     """
     if not chroma_dir.is_dir():
         raise IndexMissing(chroma_dir)
-    with temporary_dir("fichero-chroma-") as work:
+    sweep_temporary(_COPY_PREFIX)
+    with temporary_dir(_COPY_PREFIX) as work:
         copy, result = work / "chroma", work / "rows"
         try:
             shutil.copytree(chroma_dir, copy, copy_function=shutil.copyfile)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from rag.files import naming, remove_tree, sync_tree, temporary_dir, write_whole
+from rag.files import naming, remove_tree, sweep_temporary, sync_tree, temporary_dir, write_whole
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -67,6 +70,27 @@ def test_what_is_temporary_goes_and_an_error_stays(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError), temporary_dir("breve-", parent=tmp_path) as folder:
         folder.write_bytes(b"x")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_killed_processes_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a killed process goes; one in use, a fresh one, one of another name and a link do not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os, signal, sys\nfrom rag.files import temporary_dir\n"
+    code += "with temporary_dir('breve-') as folder:\n (folder / 'dato').touch()\n os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    [left] = tmp_path.iterdir()
+    sweep_temporary("breve-")
+    assert left.exists(), "it is too young"
+    for name in ("otra-1", "lejos"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "breve-enlace").symlink_to(tmp_path / "lejos")
+    with temporary_dir("breve-") as used:
+        for path in (left, used, tmp_path / "otra-1", tmp_path / "lejos"):
+            os.utime(path, (1, 1))
+        sweep_temporary("breve-")
+        assert sorted(tmp_path.iterdir()) == sorted(
+            [used, *(tmp_path / name for name in ("otra-1", "lejos", "breve-enlace"))]
+        )
 
 
 def test_a_folder_that_cannot_be_removed_is_named(tmp_path: Path) -> None:
