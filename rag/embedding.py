@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import unicodedata
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ GRAPH_FILE, DATA_FILE, TOKENIZER_FILE, DESCRIPTION_FILE = (
 )
 CANARY_COSINE = 0.99
 """A canary sentence whose vector is further than this from the stored one stops the start."""
+_ADDED_TOKENS = 4
+"""Before, behind and at the start of a text's own, and one to spare."""
 Vectors = NDArray[np.float32]
 
 
@@ -92,7 +95,11 @@ class Embedder:
 
     def truncates(self, question: str) -> bool:
         """Whether a question has more tokens than the model reads, so that its end is not in its vector."""
-        return bool(self._tokenizer.encode(self.description.query_prefix + question).overflowing)
+        text = self.description.query_prefix + question
+        # a token is a character at least, as the tokenizer normalises; most questions are far from the limit
+        if len(unicodedata.normalize("NFKC", text)) <= self.description.token_limit - _ADDED_TOKENS:
+            return False
+        return bool(self._tokenizer.encode(text).overflowing)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """The vectors of passages, (n, d) float32, unit length, in the order of the texts."""

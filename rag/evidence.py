@@ -23,6 +23,8 @@ from rag.records import Span
 _VECTORS, _SPANS, _LANGUAGES, _CARDS = "vectors.npy", "spans.npy", "languages.npy", "cards.json"
 
 Vectors = NDArray[np.float32]
+_FLOATS: Vectors = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+"""Every float16 by its bits: looking them up is quicker than NumPy's conversion where the processor has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Evidence:
         places = np.concatenate([np.empty(0, np.intp), *(np.arange(first, last) for first, last in bounds)])
         return Chosen(
             # as a plain array: a mapped one looks after its file at every step
-            vectors=self.vectors.view(np.ndarray)[places].astype(np.float32),
+            vectors=_FLOATS[self.vectors.view(np.ndarray)[places].view(np.uint16)],
             spans=self.spans[places],
             languages=self.languages[places],
             counts=[last - first for first, last in bounds],

@@ -132,7 +132,7 @@ def _compare(hits: Sequence[Hit], covered: Coverage, asked: _Asked, index: OpenI
     is_question = chosen.spans[:, 0] == chosen.spans[:, 1]
     ends = np.cumsum(chosen.counts, dtype=np.intp).tolist()
     held = [slice(end - count, end) for end, count in zip(ends, chosen.counts, strict=True)]
-    parts = [_parts(hit, scores[own], is_question[own]) for hit, own in zip(hits, held, strict=True)]
+    parts = _parts([hit.score for hit in hits], scores, is_question, chosen.counts)
     coverage = np.array([covered.of(hit.card.card_id) for hit in hits], np.float32)
     # twice a mean, so that cards with and without questions of their own can be compared
     dense = np.array([2 * sum(scored) / len(scored) for scored in parts], np.float32)
@@ -151,11 +151,33 @@ def _compare(hits: Sequence[Hit], covered: Coverage, asked: _Asked, index: OpenI
     )
 
 
-def _parts(hit: Hit, scores: Vectors, is_question: NDArray[np.bool_]) -> list[float]:
-    """The scores of a card's best chunk, best sentence and best question; a card without sentences has its chunk's."""
-    sentences, questions = scores[~is_question], scores[is_question]
-    parts = [hit.score, float(sentences.max()) if len(sentences) else hit.score]
-    return [*parts, float(questions.max())] if len(questions) else parts
+def _parts(
+    of_chunks: Sequence[float], scores: Vectors, is_question: NDArray[np.bool_], counts: Sequence[int]
+) -> list[list[float]]:
+    """
+    For each card the scores of its best chunk, best sentence and, if it has any, best question.
+
+    A card without sentences has its chunk's score instead. ``counts`` says how many of ``scores`` and ``is_question``
+    are each card's, in order.
+    """
+    best_sentence = _best_of_each(np.where(is_question, -np.inf, scores), counts)
+    best_question = _best_of_each(np.where(is_question, scores, -np.inf), counts)
+    return [
+        [chunk, chunk if sentence == -np.inf else sentence, *([] if question == -np.inf else [question])]
+        for chunk, sentence, question in zip(of_chunks, best_sentence, best_question, strict=True)
+    ]
+
+
+def _best_of_each(scores: Vectors, counts: Sequence[int]) -> list[float]:
+    """The highest of each run of so many scores; minus infinity for a run of none."""
+    lengths = np.asarray(counts, np.intp)
+    best = np.full(len(lengths), -np.inf)
+    filled = lengths > 0
+    if filled.any():
+        starts = (np.cumsum(lengths) - lengths)[filled]
+        best[filled] = np.maximum.reduceat(scores, starts)
+    found: list[float] = best.tolist()
+    return found
 
 
 def _rank(compared: _Compared, asked: _Asked, index: OpenIndex, *, fusion: str, count: int) -> list[Passage]:
