@@ -1,14 +1,15 @@
 """Rows into Chroma and out again. This module alone imports chromadb, and only where it opens a folder.
 
 Importing chromadb costs more than a second and 60 MB, and opening a folder writes to it. So readers let a child process
-open a private copy, by Chroma's engine alone and without the package around it, and keep only the rows. Writers use a
-child too: Chroma's graph file holds whatever its process's memory held before, so that process should know nothing but
-the rows.
+open a private copy, and keep only the rows. Writers use a child too: Chroma's graph file holds whatever its process's
+memory held before, so that process should know nothing but the rows. Both children use Chroma's engine alone, without
+the package around it, where it is the known one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pickle
 import shutil
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,9 @@ _NO_COLLECTION = f"it has no collection {COLLECTION!r}"
 _PLACE = ("default_tenant", "default_database")
 _PARTS = ["embeddings", "metadatas", "documents"]
 _GRAPHS_OPEN = 1
+_CONFIGURATION = {"hnsw": {"space": "cosine"}, "spann": None, "embedding_function": {"type": "legacy"}}
+_OTHER_ENGINE = (ImportError, AttributeError, TypeError)
+"""The engine is no public interface, and another release may have made another one of it."""
 _ROW_FIELDS = ("parent_id", "chunk_index", "start", "end", "acl_version", "context_version")
 _CHILD_ENVIRONMENT = ("LANG", "LC_ALL", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR")
 # -m needs the project's root, wherever we were started from
@@ -161,20 +165,53 @@ def _last_line(text: str, status: int) -> str:
 
 def _write_rows_here(chroma_dir: Path, given: IO[bytes]) -> None:
     """Write the pages pickled one after another in ``given``, up to a None."""
-    with _open_client(chroma_dir) as client:
-        collection = client.create_collection(
-            COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
-        )
+    with adding_by_engine(chroma_dir) or adding_by_client(chroma_dir) as add:
         while (page := pickle.load(given)) is not None:
             rows, vectors = page
             for first in range(0, len(rows), PAGE_ROWS):
                 part = rows[first : first + PAGE_ROWS]
-                collection.add(
-                    ids=[row.row_id for row in part],
-                    embeddings=vectors[first : first + PAGE_ROWS],
-                    documents=[row.text_indexed for row in part],
-                    metadatas=[_metadata(row) for row in part],
+                add(
+                    [row.row_id for row in part],
+                    vectors[first : first + PAGE_ROWS],
+                    [row.text_indexed for row in part],
+                    [_metadata(row) for row in part],
                 )
+
+
+Add = Callable[[list[str], Vectors, list[str], list[dict[str, Any]]], None]
+"""Takes ids, vectors, documents and metadata of at most ``PAGE_ROWS`` rows."""
+
+
+def adding_by_engine(chroma_dir: Path) -> AbstractContextManager[Add] | None:
+    """
+    Make the collection in a new folder by the engine that the package chromadb wraps.
+
+    None where it is not the engine that this was written for; it has then made no collection.
+    """
+    try:
+        chroma_dir.mkdir(parents=True, exist_ok=True)
+        opened = _open_engine(chroma_dir)
+        name = str(opened.create_collection(COLLECTION, json.dumps(_CONFIGURATION), None, None, False, *_PLACE).id)
+    except _OTHER_ENGINE:
+        return None
+
+    def add(ids: list[str], vectors: Vectors, documents: list[str], metadatas: list[dict[str, Any]]) -> None:
+        opened.add(ids, name, list(vectors), metadatas, documents, None, *_PLACE)
+
+    return contextlib.nullcontext(add)
+
+
+@contextmanager
+def adding_by_client(chroma_dir: Path) -> Iterator[Add]:
+    """The same by the package's own client."""
+    with _open_client(chroma_dir) as client:
+        settings = {"hnsw": _CONFIGURATION["hnsw"]}
+        collection = client.create_collection(COLLECTION, configuration=settings, embedding_function=None)
+
+        def add(ids: list[str], vectors: Vectors, documents: list[str], metadatas: list[dict[str, Any]]) -> None:
+            collection.add(ids=ids, embeddings=vectors, documents=documents, metadatas=metadatas)
+
+        yield add
 
 
 def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
@@ -186,8 +223,7 @@ def read_rows_here(chroma_dir: Path) -> tuple[list[Row], Vectors]:
     """
     try:
         return _read_pages(stored_by_engine(chroma_dir))
-    except (ImportError, AttributeError, TypeError):
-        # the engine is no public interface, and another release may have made another one of it
+    except _OTHER_ENGINE:
         with _open_client(chroma_dir) as client:
             return _read_pages(stored_by_client(client))
 
@@ -204,22 +240,13 @@ class Stored:
 
 def stored_by_engine(chroma_dir: Path) -> Stored:
     """
-    Open a folder by the engine that the package chromadb wraps, which imports in a thirtieth of the time.
+    Open a folder by the engine that the package chromadb wraps.
 
     Raises:
         RagError: there is no collection of ours.
         ImportError, AttributeError, TypeError: it is not the engine that this was written for.
     """
-    import chromadb_rust_bindings as engine  # noqa: PLC0415 - see the module's docstring
-
-    files = engine.SqliteDBConfig(
-        hash_type=engine.MigrationHash.MD5,
-        migration_mode=engine.MigrationMode.Apply,
-        url=str(chroma_dir / "chroma.sqlite3"),
-    )
-    opened = engine.Bindings(
-        allow_reset=False, sqlite_db_config=files, persist_path=str(chroma_dir), hnsw_cache_size=_GRAPHS_OPEN
-    )
+    opened = _open_engine(chroma_dir)
     found = [known for known in opened.list_collections(None, None, *_PLACE) if known.name == COLLECTION]
     if not found:
         raise RagError(_NO_COLLECTION)
@@ -325,6 +352,20 @@ def _metadata(row: Row) -> dict[str, Any]:
         if card.questions:
             kept["questions"] = list(card.questions)
     return kept
+
+
+def _open_engine(chroma_dir: Path) -> Any:
+    """Chroma's engine on a folder; imports in a thirtieth of the package's time."""
+    import chromadb_rust_bindings as engine  # noqa: PLC0415 - see the module's docstring
+
+    files = engine.SqliteDBConfig(
+        hash_type=engine.MigrationHash.MD5,
+        migration_mode=engine.MigrationMode.Apply,
+        url=str(chroma_dir / "chroma.sqlite3"),
+    )
+    return engine.Bindings(
+        allow_reset=False, sqlite_db_config=files, persist_path=str(chroma_dir), hnsw_cache_size=_GRAPHS_OPEN
+    )
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,18 @@ from numpy.typing import NDArray
 
 from rag.errors import IndexMissing, IndexUnusable, RagError
 from rag.records import Card, Row
-from rag.store import COLLECTION, LARGE_CARD_BYTES, PAGE_ROWS, RowWriter, read_rows, read_rows_here
+from rag.store import (
+    COLLECTION,
+    LARGE_CARD_BYTES,
+    PAGE_ROWS,
+    RowWriter,
+    adding_by_client,
+    adding_by_engine,
+    read_rows,
+    read_rows_here,
+    stored_by_client,
+    stored_by_engine,
+)
 from tests.fakes import hashed_vectors, make_card, make_row
 
 # Chroma says this of its own doing whenever a collection without an embedding function is opened
@@ -96,6 +107,28 @@ def test_every_field_comes_back(written: Path) -> None:
     assert found == rows
     assert found_vectors.dtype == np.float32
     assert np.allclose(found_vectors, vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize("adding", [adding_by_engine, adding_by_client])
+@pytest.mark.parametrize("by_client", [False, True], ids=["read by the engine", "read by the client"])
+def test_what_either_writes_both_read(tmp_path: Path, adding: Callable[[Path], Any], by_client: bool) -> None:
+    """Engine and client write folders with the same collection, and read each other's."""
+    folder = tmp_path / "chroma"
+    vectors = hashed_vectors(["a", "b"], 4)
+    with adding(folder) as add:
+        add(["a::00", "b::00"], vectors, ["uno", "dos"], [{"n": 1, "l": ["x", "y"]}, {"t": "ñ"}])
+    client: Any = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
+    configuration = client.get_collection(COLLECTION, embedding_function=None).configuration
+    assert configuration["hnsw"]["space"] == "cosine"
+    stored = stored_by_client(client) if by_client else stored_by_engine(folder)
+    ids, found, metadatas, documents = stored.page(0)
+    client.close()
+    assert stored.space == "cosine"
+    assert stored.count == 2
+    assert list(ids) == ["a::00", "b::00"]
+    assert np.array_equal(np.asarray(found, np.float32), vectors)
+    assert [dict(one) for one in metadatas] == [{"n": 1, "l": ["x", "y"]}, {"t": "ñ"}]
+    assert list(documents) == ["uno", "dos"]
 
 
 @pytest.mark.parametrize("engine", [None, object()], ids=["no engine", "another engine"])
