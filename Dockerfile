@@ -15,8 +15,9 @@ COPY build_index.py ./
 COPY cards ./cards
 COPY tests/golden ./tests/golden
 RUN /opt/run/bin/python build_index.py && rm -r index/cache
-# what runs needs neither an installer nor the exporter, nor these, which come along and nothing here imports (96 MB)
-RUN /opt/run/bin/python -m pip uninstall --yes kubernetes hf-xet huggingface-hub aiohttp \
+# what runs needs neither an installer nor the exporter, nor these, which come along and nothing here needs (110 MB);
+# without rich, httpx does not load a command of its own at every start
+RUN /opt/run/bin/python -m pip uninstall --yes kubernetes hf-xet huggingface-hub aiohttp rich pygments typer fsspec filelock \
  && /opt/run/bin/python -m pip uninstall --yes pip setuptools
 COPY pyproject.toml ./
 RUN /opt/bill/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \

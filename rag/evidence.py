@@ -23,8 +23,9 @@ from rag.records import Span
 _VECTORS, _SPANS, _LANGUAGES, _CARDS = "vectors.npy", "spans.npy", "languages.npy", "cards.json"
 
 Vectors = NDArray[np.float32]
-_FLOATS: Vectors = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
-"""Every float16 by its bits: looking them up is quicker than NumPy's conversion where the processor has none."""
+_SIGN, _REST = np.uint32(0x8000), np.uint32(0x7FFF)
+_BIAS = np.float32(2.0**112)
+"""Between the exponents of float32 and float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +66,27 @@ class Evidence:
         places = np.concatenate([np.empty(0, np.intp), *(np.arange(first, last) for first, last in bounds)])
         return Chosen(
             # as a plain array: a mapped one looks after its file at every step
-            vectors=_FLOATS[self.vectors.view(np.ndarray)[places].view(np.uint16)],
+            vectors=as_float32(self.vectors.view(np.ndarray)[places]),
             spans=self.spans[places],
             languages=self.languages[places],
             counts=[last - first for first, last in bounds],
         )
+
+
+def as_float32(halves: NDArray[np.float16]) -> Vectors:
+    """
+    The same finite numbers as float32, exactly.
+
+    By their bits, which takes a third of the time of NumPy's own conversion where that does one number after another.
+    """
+    bits = halves.view(np.uint16).astype(np.uint32)
+    signs = (bits & _SIGN) << np.uint32(16)
+    bits &= _REST
+    bits <<= np.uint32(13)
+    floats: Vectors = bits.view(np.float32)
+    floats *= _BIAS
+    bits |= signs
+    return floats
 
 
 class EvidenceWriter:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag.evidence import EvidenceWriter, open_evidence
+from rag.evidence import EvidenceWriter, as_float32, open_evidence
 from rag.records import Span
 from tests.fakes import hashed_vectors
 
@@ -113,3 +113,11 @@ def test_evidence_is_never_written_over(folder: Path) -> None:
     """A folder that is there is not written into."""
     with pytest.raises(FileExistsError):
         write_evidence(folder, {})
+
+
+def test_every_finite_half_is_widened_exactly() -> None:
+    """All 63,488 finite float16 numbers, both zeros among them, become the float32 that NumPy makes of them."""
+    halves = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    assert np.array_equal(as_float32(finite).view(np.uint32), finite.astype(np.float32).view(np.uint32))
+    assert as_float32(np.empty((0, 3), np.float16)).shape == (0, 3)

@@ -33,11 +33,14 @@ def test_what_the_image_leaves_out_is_not_missed(hostile_index_dir: Path, tmp_pa
     }
     # the reader of Chroma's rows has an environment of its own
     copy = shutil.copytree(current_build(hostile_index_dir) / "chroma", tmp_path / "chroma")
-    read = f"sys.argv = ['', 'read', {str(copy)!r}, {str(tmp_path / 'rows')!r}]"
-    reader = f"import runpy, sys\n{blocked}{read}\nrunpy.run_module('rag.store', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", reader], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "rows").stat().st_size > 0
+    for other_engine in ("", "import chromadb.api.rust\nsys.modules['chromadb_rust_bindings'] = None\n"):
+        read = f"sys.argv = ['', 'read', {str(copy)!r}, {str(tmp_path / 'rows')!r}]"
+        run = f"{read}\nrunpy.run_module('rag.store', run_name='__main__')"
+        reader = f"import runpy, sys\n{blocked}{other_engine}{run}"
+        done = subprocess.run([sys.executable, "-c", reader], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "rows").stat().st_size > 0
+        (tmp_path / "rows").unlink()
     with running(settings) as server:
         answer = httpx.post(f"{server.url}/ask", json={"question": "¿Qué dice la ficha?"}, timeout=30)
         assert answer.status_code == 200

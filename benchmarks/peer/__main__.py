@@ -20,6 +20,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.machine import describe_machine
+from benchmarks.packages import taken_out
 from benchmarks.service import ROOT, Service, golden_questions, started_process, started_service
 from benchmarks.sizes import folder_bytes
 from rag.cases import Case, read_golden_dir
@@ -32,7 +33,6 @@ ROUND = 20
 NO_SERVER = 404
 """Of a path that the peer does not have, when it is there."""
 NAMES = {"service": "/ask", "parent documents": "/ask", "ensemble": "/ensemble"}
-LEFT_OUT = "kubernetes", "hf-xet", "huggingface-hub", "aiohttp"
 
 
 @dataclass
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     options = parser.parse_args(arguments)
     work: Path = options.work.resolve()
-    ours = _environment(work / "ours", ROOT / "requirements.txt", without=LEFT_OUT)
+    ours = _environment(work / "ours", ROOT / "requirements.txt", without=sorted(taken_out() - {"pip", "setuptools"}))
     theirs = _environment(work / "theirs", HERE / "requirements.txt")
     index = work / "index"
     shutil.rmtree(index, ignore_errors=True)
