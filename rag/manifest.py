@@ -94,7 +94,7 @@ def read_manifest(build_dir: Path) -> Manifest:
         return manifest
     except FileNotFoundError as error:
         raise IndexMissing(build_dir) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise IndexUnusable(build_dir, f"{MANIFEST_FILE} cannot be read: {error!r}") from error
 
 

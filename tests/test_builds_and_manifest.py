@@ -6,12 +6,16 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag.builds import (
     BuildRunning,
@@ -275,6 +279,38 @@ def test_another_manifest_is_refused(tmp_path: Path, change: Callable[[dict[str,
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(IndexUnusable, match="make ingest-clean"):
         read_manifest(tmp_path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(field=st.sampled_from(sorted(asdict(MANIFEST))), value=JSON, with_seal=st.booleans())
+def test_whatever_a_manifest_holds_it_is_read_or_refused(field: str, value: Any, with_seal: bool) -> None:
+    """With anything in the place of a field, sealed or not, a manifest is refused by name or read as it stands."""
+    values = {**asdict(MANIFEST), field: value}
+    with tempfile.TemporaryDirectory() as work:
+        content = sealed(values) if with_seal else json.dumps(values).encode()
+        (Path(work) / "manifest.json").write_bytes(content)
+        try:
+            found = read_manifest(Path(work))
+        except IndexUnusable as error:
+            assert "make ingest-clean" in str(error)  # noqa: PT017 - either is right
+        else:
+            assert with_seal
+            assert {**asdict(found), field: None} == {**asdict(MANIFEST), field: None}
+
+
+@given(st.binary(max_size=64) | st.sampled_from([b"[" * 100_000, b'{"index_format":' * 9_999, b"1" * 5_000]))
+def test_whatever_stands_in_the_place_of_a_manifest_is_refused(content: bytes) -> None:
+    """Bytes of any kind, deep nesting and long numbers are no manifest, and one clear error."""
+    with tempfile.TemporaryDirectory() as work:
+        (Path(work) / "manifest.json").write_bytes(content)
+        with pytest.raises(IndexUnusable, match="make ingest-clean"):
+            read_manifest(Path(work))
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"nada"], ids=repr)

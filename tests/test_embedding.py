@@ -21,6 +21,7 @@ from rag.embedding import (
     Vectors,
     decode_vector,
     encode_vector,
+    file_sha256,
     load_embedder,
     read_description,
 )
@@ -161,6 +162,19 @@ def test_a_canary_that_moved_stops_the_load(model_dir: Path) -> None:
     with pytest.raises(ModelUnusable, match=r"canary sentence .* cosine .* make model") as caught:
         load_embedder(model_dir)
     assert sentence in str(caught.value)
+
+
+def test_weights_that_give_other_vectors_stop_the_load(model_dir: Path) -> None:
+    """Weights with other numbers among them, described as if they were right, are caught by a canary's vector."""
+    data = np.frombuffer((MODEL_DIR / DATA_FILE).read_bytes(), np.uint8).copy()
+    chance = np.random.default_rng(1)
+    places = chance.integers(0, len(data), len(data) // 50)
+    data[places] ^= np.uint8(0x10)
+    (model_dir / DATA_FILE).unlink()
+    (model_dir / DATA_FILE).write_bytes(data.tobytes())
+    rewrite(model_dir, lambda found: found["files"].update({DATA_FILE: file_sha256(model_dir / DATA_FILE)}))
+    with pytest.raises(ModelUnusable, match="canary sentence"):
+        load_embedder(model_dir)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -32,6 +33,7 @@ ROUND = 20
 """Questions between two changes from one to the next, so that all meet the same machine."""
 NO_SERVER = 404
 """Of a path that the peer does not have, when it is there."""
+MODEL_DIR = "PEER_MODEL_DIR"
 NAMES = {"service": "/ask", "parent documents": "/ask", "ensemble": "/ensemble"}
 
 
@@ -61,9 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--questions", type=int, default=1000, help="asked of each in a row (default: 1000)")
     parser.add_argument("--starts", type=int, default=5, help="starts to take the median of (default: 5)")
     parser.add_argument("--work", type=Path, default=ROOT / ".cache" / "peer", help="folder for all that is made")
+    parser.add_argument("--peer-model", default="model", help="folder of the peer's model (default: model)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     options = parser.parse_args(arguments)
     work: Path = options.work.resolve()
+    os.environ[MODEL_DIR] = options.peer_model
     ours = _environment(work / "ours", ROOT / "requirements.txt", without=sorted(taken_out() - {"pip", "setuptools"}))
     theirs = _environment(work / "theirs", HERE / "requirements.txt")
     index = work / "index"

@@ -32,6 +32,7 @@ from rag.embedding import Embedder, load_embedder
 CHUNK_CHARS, OVERLAP_CHARS = 400, 60
 CHUNKS, CARDS = 20, 10
 PUBLIC = "public"
+MODEL_DIR = "PEER_MODEL_DIR"
 
 
 class SameModel(Embeddings):
@@ -67,7 +68,7 @@ def parent_retriever(folder: Path) -> Any:
     """The parent-document retriever on the disk; empty where nothing was built."""
     store = Chroma(
         collection_name="chunks",
-        embedding_function=SameModel(load_embedder(Path("model"))),
+        embedding_function=SameModel(load_embedder(Path(os.environ.get(MODEL_DIR, "model")))),
         persist_directory=str(folder / "chroma"),
         collection_metadata={"hnsw:space": "cosine"},
     )
