@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PORT
 
-.PHONY: run test check setup setup-dev model ingest ingest-clean rollback eval image image-check bench capacity lighthouse screenshots lock
+.PHONY: run test check setup setup-dev model ingest ingest-clean rollback eval image image-check bench capacity peer growth lighthouse screenshots lock
 
 run: ingest ## serve on PORT (8000)
 	@echo "Serving on http://localhost:$(PORT) (stop with Ctrl+C)"
@@ -63,6 +63,12 @@ bench: ingest setup-dev ## memory, start and latency of the service
 capacity: ingest setup-dev ## questions a second, and what becomes of too many
 	@$(BIN)/python -m benchmarks.capacity
 
+peer: ingest setup-dev ## the service beside LangChain's retrievers over Chroma
+	@$(BIN)/python -m benchmarks.peer
+
+growth: setup-dev model ## boxes of 60 to 20,000 cards
+	@$(BIN)/python -m benchmarks.growth
+
 lighthouse: ingest setup-dev ## Lighthouse over the page (Node, npm, Chromium)
 	@$(BIN)/python -m benchmarks.lighthouse
 
@@ -75,4 +81,5 @@ lock: setup ## pin every package again
 	$(COMPILE) pyproject.toml -o requirements.txt
 	$(COMPILE) -c requirements.txt --extra build pyproject.toml -o requirements-build.txt
 	$(COMPILE) --group bill -o requirements-bill.txt
+	$(COMPILE) -c requirements.txt benchmarks/peer/requirements.in -o benchmarks/peer/requirements.txt
 	$(COMPILE) -c requirements-build.txt --extra build --extra dev pyproject.toml -o requirements-dev.txt

@@ -17,11 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from benchmarks.building import Peak, measure_build, question_about, write_box
 from benchmarks.machine import describe_machine
-from benchmarks.service import started_service
+from benchmarks.service import Caller, started_service
 from benchmarks.sizes import folder_bytes
 from rag.builds import current_build
 from rag.embedding import load_embedder
@@ -94,22 +92,22 @@ def measure_size(work: Path, *, cards: int, distinct: int, questions: int) -> Si
     embedder = load_embedder(settings.model_dir, threads=settings.threads)
     took: list[float] = []
     bare: list[float] = []
-    with httpx.Client(timeout=60) as client:
-        started = time.perf_counter()
-        with started_service({"FICHERO_INDEX_DIR": str(index_dir)}) as service:
-            service.wait_until_ready()
-            client.post(f"{service.url}/ask", json={"question": asked[0]}).raise_for_status()
-            start = time.perf_counter() - started
-            for first in range(0, questions, ROUND):
-                for question in asked[first : first + ROUND]:
-                    begun = time.perf_counter()
-                    client.post(f"{service.url}/ask", json={"question": question}).raise_for_status()
-                    took.append((time.perf_counter() - begun) * 1e3)
-                for question in asked[first : first + ROUND]:
-                    begun = time.perf_counter()
-                    embedder.embed_query(question)
-                    bare.append((time.perf_counter() - begun) * 1e3)
-            memory = service.memory_mb()
+    started = time.perf_counter()
+    with started_service({"FICHERO_INDEX_DIR": str(index_dir)}) as service:
+        service.wait_until_ready()
+        caller = Caller(service)
+        caller.ask(asked[0])
+        start = time.perf_counter() - started
+        for first in range(0, questions, ROUND):
+            for question in asked[first : first + ROUND]:
+                begun = time.perf_counter()
+                caller.ask(question)
+                took.append((time.perf_counter() - begun) * 1e3)
+            for question in asked[first : first + ROUND]:
+                begun = time.perf_counter()
+                embedder.embed_query(question)
+                bare.append((time.perf_counter() - begun) * 1e3)
+        memory = service.memory_mb()
     return Size(
         cards=cards,
         build_seconds=seconds,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import httpx
 
 from benchmarks.machine import describe_machine
-from benchmarks.service import Service, golden_questions, started_service
+from benchmarks.service import Caller, Service, golden_questions, started_service
 from rag.embedding import Embedder, load_embedder
 from rag.settings import parse_settings
 
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "memory_private_mb": memory["Private"],
         "ask_p50_ms": round(statistics.median(asked), 2),
         "ask_p95_ms": round(statistics.quantiles(asked, n=20)[-1], 2),
+        "ask_p99_ms": round(statistics.quantiles(asked, n=100)[-1], 2),
         "embedding_p50_ms": round(statistics.median(bare), 2),
         "ratio_p50": round(statistics.median(asked) / statistics.median(bare), 2),
     }
@@ -56,8 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{figures['memory_private_mb']} MB private (the rest is mapped files)"
     )
     print(
-        f"/ask p50 {figures['ask_p50_ms']} ms, p95 {figures['ask_p95_ms']} ms; the embedding alone p50 "
-        f"{figures['embedding_p50_ms']} ms; ratio {figures['ratio_p50']}"
+        f"/ask p50 {figures['ask_p50_ms']} ms, p95 {figures['ask_p95_ms']} ms, p99 {figures['ask_p99_ms']} ms; "
+        f"the embedding alone p50 {figures['embedding_p50_ms']} ms; ratio {figures['ratio_p50']}"
     )
     return 0
 
@@ -66,19 +67,19 @@ def _compare(service: Service, embedder: Embedder, questions: Sequence[str]) -> 
     """Milliseconds of each question, asked and only embedded, in alternating rounds after a warm-up."""
     asked: list[float] = []
     bare: list[float] = []
-    with httpx.Client(base_url=service.url, timeout=30) as client:
-        for question in questions[:ROUND]:
-            client.post("/ask", json={"question": question}).raise_for_status()
+    caller = Caller(service)
+    for question in questions[:ROUND]:
+        caller.ask(question)
+        embedder.embed_query(question)
+    for first in range(0, len(questions), ROUND):
+        for question in questions[first : first + ROUND]:
+            started = time.perf_counter()
+            caller.ask(question)
+            asked.append((time.perf_counter() - started) * 1e3)
+        for question in questions[first : first + ROUND]:
+            started = time.perf_counter()
             embedder.embed_query(question)
-        for first in range(0, len(questions), ROUND):
-            for question in questions[first : first + ROUND]:
-                started = time.perf_counter()
-                client.post("/ask", json={"question": question}).raise_for_status()
-                asked.append((time.perf_counter() - started) * 1e3)
-            for question in questions[first : first + ROUND]:
-                started = time.perf_counter()
-                embedder.embed_query(question)
-                bare.append((time.perf_counter() - started) * 1e3)
+            bare.append((time.perf_counter() - started) * 1e3)
     return asked, bare
 
 

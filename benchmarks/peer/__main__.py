@@ -22,7 +22,7 @@ import httpx
 
 from benchmarks.machine import describe_machine
 from benchmarks.packages import taken_out
-from benchmarks.service import ROOT, Service, golden_questions, started_process, started_service
+from benchmarks.service import ROOT, Caller, Service, golden_questions, started_process, started_service
 from benchmarks.sizes import folder_bytes
 from rag.cases import Case, read_golden_dir
 from rag.embedding import file_sha256, load_embedder
@@ -134,38 +134,37 @@ def _measure_answers(figures: dict[str, Figures], peer: Sequence[str], count: in
     questions, bare = golden_questions(count), []
     embedder = load_embedder(ROOT / "model")
     with ExitStack() as stack:
-        client = stack.enter_context(httpx.Client(timeout=60))
         service = stack.enter_context(started_service())
         other = stack.enter_context(started_process(peer, {}))
         service.wait_until_ready()
         other.wait_until_ready("/")
-        urls = {name: (service if name == "service" else other).url + path for name, path in NAMES.items()}
+        callers = {name: Caller(service if name == "service" else other) for name in NAMES}
         for first in range(0, count, ROUND):
-            for name, url in urls.items():
+            for name, caller in callers.items():
                 for question in questions[first : first + ROUND]:
                     started = time.perf_counter()
-                    client.post(url, json={"question": question}).raise_for_status()
+                    caller.ask(question, NAMES[name])
                     figures[name].ask_ms.append((time.perf_counter() - started) * 1e3)
             for question in questions[first : first + ROUND]:
                 started = time.perf_counter()
                 embedder.embed_query(question)
                 bare.append((time.perf_counter() - started) * 1e3)
-        for name, url in urls.items():
+        for name, caller in callers.items():
             memory = (service if name == "service" else other).memory_mb()
             figures[name].memory_rss_mb, figures[name].memory_private_mb = memory["Rss"], memory["Private"]
-            asked = url.removesuffix("/ask") + "/search" if name == "service" else url
-            figures[name].success_at_1 = round(100 * _success_at_1(client, asked), 1)
+            path = "/search" if name == "service" else NAMES[name]
+            figures[name].success_at_1 = round(100 * _success_at_1(caller, path), 1)
     return bare
 
 
-def _success_at_1(client: httpx.Client, url: str) -> float:
+def _success_at_1(caller: Caller, path: str) -> float:
     """The share of answerable public questions whose first card is a right one."""
     cases: list[Case] = [
         case for case in read_golden_dir(ROOT / "tests" / "golden").cases if case.grades and case.groups == ("public",)
     ]
     found = []
     for case in cases:
-        ranked = [card["card_id"] for card in client.post(url, json={"question": case.question}).json()["retrieved"]]
+        ranked = [card["card_id"] for card in json.loads(caller.ask(case.question, path))["retrieved"]]
         found.append(success_at(1, ranked, case.grades))
     return statistics.mean(found)
 
