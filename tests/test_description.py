@@ -235,6 +235,7 @@ WRONG = {"Authorization": "Bearer xyzzy"}
 STAFF = {"Authorization": f"Bearer {STAFF_TOKEN}"}
 JSON_TYPE, PLAIN_TYPE = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
 TOO_LARGE = b'{"question": "' + b"a" * BODY_LIMIT_BYTES + b'"}'
+TWO_LENGTHS = {"Content-Length": "2", "Transfer-Encoding": "chunked"}
 HUGE_HEAD = {"X-Filler": "a" * HEAD_LIMIT_BYTES}
 FOLLOWING = {"question": "¿y con café?", "history": [{"question": EMPTY_STOMACH, "answer": "No."}]}
 
@@ -352,7 +353,7 @@ def test_what_a_model_writes_is_as_described(writing: Server, call: Call) -> Non
 
 
 def test_what_cannot_be_served_at_all_is_as_described() -> None:
-    """On every route: 503 while nothing is loaded, 500 after a fault of ours, 431 for a huge head, as described."""
+    """On every route: 503 while nothing is loaded, 500 after a fault, 431 and 400 for a wrong head, as described."""
 
     class Broken:
         writes = False
@@ -371,7 +372,8 @@ def test_what_cannot_be_served_at_all_is_as_described() -> None:
 
     assert asyncio.run(call_all(Engine(Settings()), 503, {})) == 9
     assert asyncio.run(call_all(cast(Engine, Broken()), 500, {})) == 9
-    assert asyncio.run(call_all(Engine(Settings()), 431, HUGE_HEAD)) == len(list(calls_with(431)))
+    for status, headers in ((431, HUGE_HEAD), (400, TWO_LENGTHS)):
+        assert asyncio.run(call_all(Engine(Settings()), status, headers)) == len(list(calls_with(status)))
 
 
 def calls_with(status: int) -> Iterator[Call]:

@@ -57,6 +57,9 @@ def describe() -> dict[str, Any]:
     }
 
 
+_OF_HEADS = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+
 def _responses(kind: str) -> Schema:
     """Each response that some route of this kind refuses with."""
     names = {
@@ -71,12 +74,11 @@ def _responses(kind: str) -> Schema:
 
 
 def _response(kind: str, status: int) -> Schema:
-    body = (
-        content("application/problem+json", problem_schema(status))
-        if kind == "Problem"
-        # what is too large a head is refused before anyone looks at the path
-        or status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-        else content(JSON, ref("ChatError"))
-    )
+    body: Schema = {}
+    # a head that is wrong is refused before anyone looks at the path
+    if kind == "Problem" or status in _OF_HEADS:
+        body |= content("application/problem+json", problem_schema(status))
+    if kind == "Chat" and status != HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+        body |= content(JSON, ref("ChatError"))
     headers = {"X-Request-Id": ref("RequestId", kind="headers"), **_HEADERS_OF.get(status, {})}
     return {"description": HTTPStatus(status).phrase, "headers": headers, "content": body}

@@ -17,13 +17,13 @@ from rag.serving.questions import BODY_LIMIT_BYTES, BODY_SECONDS
 
 JSON, FORM, STREAM = "application/json", "application/x-www-form-urlencoded", "text/event-stream"
 
-# whose token is looked at, and who needs the index
-_EVERYWHERE = (431, 500)
+# a head can be wrong on any route; then whose token is looked at, and who needs the index
+_EVERYWHERE = (400, 431, 500)
 _CALLER = (401, *_EVERYWHERE)
 _INDEX = (503, *_CALLER)
 # and what costs time, so that there can be too much of it
 _COSTLY = (429, *_INDEX)
-_BODY = (400, 408, 413, 415)
+_BODY = (408, 413, 415)
 _HEADERS = {"X-Request-Id": ref("RequestId", kind="headers")}
 
 _ASK_EVENTS = {
@@ -108,7 +108,7 @@ _ASKED = _reply("An answer or a refusal; events if stream is true.", _object("An
 PATHS: Schema = {
     "/": {"get": _file("page", "The page.", "text/html", problems=_EVERYWHERE)},
     "/ask": {
-        "get": _operation("askByAddress", "Ask.", _ASKED, (400, 422, *_COSTLY), parameters=ASK_PARAMETERS),
+        "get": _operation("askByAddress", "Ask.", _ASKED, (422, *_COSTLY), parameters=ASK_PARAMETERS),
         "post": _operation(
             "ask", "Ask.", _ASKED, (*_BODY, 422, *_COSTLY), **_body(content(JSON, ASK), content(FORM, ASK_FORM))
         ),
@@ -160,7 +160,7 @@ PATHS: Schema = {
             "suggestions",
             "Questions to begin with.",
             _reply("At most six.", _object("Suggestions")),
-            (400, 422, *_INDEX),
+            (422, *_INDEX),
             parameters=[LANGUAGE_PARAMETER],
         )
     },
