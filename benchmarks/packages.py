@@ -23,7 +23,7 @@ SERVED = (
 )  # fmt: skip
 """Modules that the service imports from packages, by its own statements."""
 OF_BUILDER = ("chromadb", "chromadb_rust_bindings", "yaml", "tqdm", "pydantic")
-SHOWN_MB = 1.0
+SHOWN_MB = 0.2
 TURNS = 3
 _LEFT_OUT = re.compile(r"pip uninstall --yes ([^\\\n]*)")
 _IMPORT = """import sys, time
