@@ -81,12 +81,20 @@ class Caller:
             SystemExit: it is none with status 200.
         """
         body = json.dumps({"question": question}).encode()
+        try:
+            status, said = self._exchange(path, body)
+        except ConnectionError:
+            # kept too long without a question
+            self._connection.close()
+            status, said = self._exchange(path, body)
+        if status != 200:
+            raise SystemExit(f"{path} answered with {status}: {said[:200]!r}")
+        return said
+
+    def _exchange(self, path: str, body: bytes) -> tuple[int, bytes]:
         self._connection.request("POST", path, body, {"Content-Type": "application/json"})
         reply = self._connection.getresponse()
-        said = reply.read()
-        if reply.status != 200:
-            raise SystemExit(f"{path} answered with {reply.status}: {said[:200]!r}")
-        return said
+        return reply.status, reply.read()
 
 
 @contextmanager
