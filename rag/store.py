@@ -164,10 +164,20 @@ def _last_line(text: str, status: int) -> str:
 
 
 def _write_rows_here(chroma_dir: Path, given: IO[bytes]) -> None:
-    """Write the pages pickled one after another in ``given``, up to a None."""
+    """
+    Write the pages pickled one after another in ``given``, up to a None.
+
+    Raises:
+        RagError: two rows have one id. Chroma's engine would keep one of them and say nothing.
+    """
+    seen: set[str] = set()
     with adding_by_engine(chroma_dir) or adding_by_client(chroma_dir) as add:
         while (page := pickle.load(given)) is not None:
             rows, vectors = page
+            for row in rows:
+                if row.row_id in seen:
+                    raise RagError(f"two rows have the id {row.row_id!r}")
+                seen.add(row.row_id)
             for first in range(0, len(rows), PAGE_ROWS):
                 part = rows[first : first + PAGE_ROWS]
                 add(

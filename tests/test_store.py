@@ -18,7 +18,7 @@ import pytest
 from chromadb.config import Settings
 from numpy.typing import NDArray
 
-from rag.errors import IndexMissing, IndexUnusable, RagError
+from rag.errors import IndexMissing, IndexUnusable, IndexUnwritable, RagError
 from rag.records import Card, Row
 from rag.store import (
     COLLECTION,
@@ -179,6 +179,15 @@ def test_a_large_text_is_stored_once(folder: Path) -> None:
     database.close()
     assert stored.count(LARGE.text) == 1
     assert stored.count(LIMIT.text) == 3
+
+
+@pytest.mark.parametrize("apart", [1, PAGE_ROWS + 1], ids=["in one page", "pages apart"])
+def test_two_rows_of_one_id_are_refused(tmp_path: Path, apart: int) -> None:
+    """Neither row is dropped in silence, wherever they stand."""
+    rows = [make_row(make_card(text="x" * 2_000), number, start=number, end=number + 9) for number in range(apart)]
+    rows.append(rows[0])
+    with pytest.raises(IndexUnwritable, match="two rows have the id"):
+        write_rows(tmp_path / "chroma", rows, hashed_vectors([str(number) for number in range(len(rows))], 4))
 
 
 def test_no_rows_come_back(tmp_path: Path) -> None:
