@@ -19,15 +19,13 @@ from pathlib import Path
 
 from benchmarks.building import Peak, measure_build, question_about, write_box
 from benchmarks.machine import describe_machine
-from benchmarks.service import Caller, started_service
+from benchmarks.service import Caller, in_turns, started_service
 from benchmarks.sizes import folder_bytes
 from rag.builds import current_build
 from rag.embedding import load_embedder
 from rag.settings import parse_settings
 
 SIZES = (60, 1_000, 5_000, 20_000)
-ROUND = 20
-"""Questions between two changes from /ask to the bare model and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +88,13 @@ def measure_size(work: Path, *, cards: int, distinct: int, questions: int) -> Si
     asked = [question_about(number) for number in range(questions)]
     settings = parse_settings(os.environ)
     embedder = load_embedder(settings.model_dir, threads=settings.threads)
-    took: list[float] = []
-    bare: list[float] = []
     started = time.perf_counter()
     with started_service({"FICHERO_INDEX_DIR": str(index_dir)}) as service:
         service.wait_until_ready()
         caller = Caller(service)
         caller.ask(asked[0])
         start = time.perf_counter() - started
-        for first in range(0, questions, ROUND):
-            for question in asked[first : first + ROUND]:
-                begun = time.perf_counter()
-                caller.ask(question)
-                took.append((time.perf_counter() - begun) * 1e3)
-            for question in asked[first : first + ROUND]:
-                begun = time.perf_counter()
-                embedder.embed_query(question)
-                bare.append((time.perf_counter() - begun) * 1e3)
+        took = in_turns(asked, {"asked": caller.ask, "bare": embedder.embed_query})
         memory = service.memory_mb()
     return Size(
         cards=cards,
@@ -116,9 +104,9 @@ def measure_size(work: Path, *, cards: int, distinct: int, questions: int) -> Si
         start_seconds=start,
         memory_rss_mb=memory["Rss"],
         memory_private_mb=memory["Private"],
-        ask_p50_ms=statistics.median(took),
-        ask_p95_ms=statistics.quantiles(took, n=20)[-1],
-        embedding_p50_ms=statistics.median(bare),
+        ask_p50_ms=statistics.median(took["asked"]),
+        ask_p95_ms=statistics.quantiles(took["asked"], n=20)[-1],
+        embedding_p50_ms=statistics.median(took["bare"]),
     )
 
 

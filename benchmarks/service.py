@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -18,6 +18,7 @@ import httpx
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
+ROUND = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,18 @@ class Caller:
         self._connection.request("POST", path, body, {"Content-Type": "application/json"})
         reply = self._connection.getresponse()
         return reply.status, reply.read()
+
+
+def in_turns(questions: Sequence[str], asked: Mapping[str, Callable[[str], object]]) -> dict[str, list[float]]:
+    """Milliseconds of each question with each of these, ``ROUND`` questions at a time, so that all meet one machine."""
+    took: dict[str, list[float]] = {name: [] for name in asked}
+    for first in range(0, len(questions), ROUND):
+        for name, ask in asked.items():
+            for question in questions[first : first + ROUND]:
+                started = time.perf_counter()
+                ask(question)
+                took[name].append((time.perf_counter() - started) * 1e3)
+    return took
 
 
 @contextmanager

@@ -8,17 +8,14 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import httpx
 
 from benchmarks.machine import describe_machine
-from benchmarks.service import Caller, Service, golden_questions, started_service
+from benchmarks.service import ROUND, Caller, Service, golden_questions, in_turns, started_service
 from rag.embedding import Embedder, load_embedder
 from rag.settings import parse_settings
-
-ROUND = 20
-"""Questions between two changes from /ask to the bare model and back, so that both meet the same machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,22 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _compare(service: Service, embedder: Embedder, questions: Sequence[str]) -> tuple[list[float], list[float]]:
     """Milliseconds of each question, asked and only embedded, in alternating rounds after a warm-up."""
-    asked: list[float] = []
-    bare: list[float] = []
-    caller = Caller(service)
-    for question in questions[:ROUND]:
-        caller.ask(question)
-        embedder.embed_query(question)
-    for first in range(0, len(questions), ROUND):
-        for question in questions[first : first + ROUND]:
-            started = time.perf_counter()
-            caller.ask(question)
-            asked.append((time.perf_counter() - started) * 1e3)
-        for question in questions[first : first + ROUND]:
-            started = time.perf_counter()
-            embedder.embed_query(question)
-            bare.append((time.perf_counter() - started) * 1e3)
-    return asked, bare
+    asked: dict[str, Callable[[str], object]] = {"asked": Caller(service).ask, "bare": embedder.embed_query}
+    in_turns(questions[:ROUND], asked)
+    took = in_turns(questions, asked)
+    return took["asked"], took["bare"]
 
 
 def _seconds_to_first_answer(question: str) -> float:

@@ -13,24 +13,23 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
 
 from benchmarks.machine import describe_machine
 from benchmarks.packages import taken_out
-from benchmarks.service import ROOT, Caller, Service, golden_questions, started_process, started_service
+from benchmarks.service import ROOT, Caller, Service, golden_questions, in_turns, started_process, started_service
 from benchmarks.sizes import folder_bytes
 from rag.cases import Case, read_golden_dir
 from rag.embedding import file_sha256, load_embedder
 from rag.metrics import success_at
 
 HERE = Path(__file__).resolve().parent
-ROUND = 20
-"""Questions between two changes from one to the next, so that all meet the same machine."""
 NO_SERVER = 404
 """Of a path that the peer does not have, when it is there."""
 MODEL_DIR = "PEER_MODEL_DIR"
@@ -131,7 +130,7 @@ def _until_answered(client: httpx.Client, service: Service, path: str, started: 
 
 def _measure_answers(figures: dict[str, Figures], peer: Sequence[str], count: int) -> list[float]:
     """Latency in turns, memory afterwards, and what is found; milliseconds of the embedding alone."""
-    questions, bare = golden_questions(count), []
+    questions = golden_questions(count)
     embedder = load_embedder(ROOT / "model")
     with ExitStack() as stack:
         service = stack.enter_context(started_service())
@@ -139,22 +138,17 @@ def _measure_answers(figures: dict[str, Figures], peer: Sequence[str], count: in
         service.wait_until_ready()
         other.wait_until_ready("/")
         callers = {name: Caller(service if name == "service" else other) for name in NAMES}
-        for first in range(0, count, ROUND):
-            for name, caller in callers.items():
-                for question in questions[first : first + ROUND]:
-                    started = time.perf_counter()
-                    caller.ask(question, NAMES[name])
-                    figures[name].ask_ms.append((time.perf_counter() - started) * 1e3)
-            for question in questions[first : first + ROUND]:
-                started = time.perf_counter()
-                embedder.embed_query(question)
-                bare.append((time.perf_counter() - started) * 1e3)
+        asked: dict[str, Callable[[str], object]] = {
+            name: partial(caller.ask, path=NAMES[name]) for name, caller in callers.items()
+        }
+        took = in_turns(questions, {**asked, "alone": embedder.embed_query})
         for name, caller in callers.items():
+            figures[name].ask_ms = took[name]
             memory = (service if name == "service" else other).memory_mb()
             figures[name].memory_rss_mb, figures[name].memory_private_mb = memory["Rss"], memory["Private"]
             path = "/search" if name == "service" else NAMES[name]
             figures[name].success_at_1 = round(100 * _success_at_1(caller, path), 1)
-    return bare
+    return took["alone"]
 
 
 def _success_at_1(caller: Caller, path: str) -> float:
